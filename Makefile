@@ -1,0 +1,57 @@
+# Each target makes the environment it needs, in .venv, with pip as the machine configures it.
+# PYTHON picks the interpreter (3.11 or later), ARGS is passed on to pytest.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+RUN    := $(BIN)/python
+# Left behind by a finished installation, so that it is repeated only when pyproject.toml changes.
+READY  := $(VENV)/.installed
+TOOLS  := $(VENV)/.installed-tools
+
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint types figures bench peers clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(READY) ## Run examples/demo.py: what the package does, on a screen
+	$(RUN) examples/demo.py
+
+test: $(READY) ## Run the tests (ARGS="-k name" for some of them)
+	$(RUN) -m pytest $(ARGS)
+
+lint: $(TOOLS) ## Check style, format and the direction of imports
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/lint-imports
+
+types: $(TOOLS) ## Check the types of the package, and as a user of it sees them
+	$(BIN)/mypy
+	$(BIN)/mypy --strict tests/typing
+	$(BIN)/pyright
+
+figures: ## Print the house figures; fails past a hard limit
+	$(PYTHON) tests/figures.py
+
+bench: $(READY) ## Measure the parser beside references and released peers (FULL=1 for all streams)
+	$(RUN) tests/bench $(if $(FULL),--full)
+
+peers: $(READY) ## Install the released peers that the benchmark compares with (0.5 GB)
+	$(RUN) tests/bench/peers.py
+
+clean: ## Remove the environment and every cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+# The check finds a missing, half-made or moved environment; dependency groups need pip 25.1.
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "atem needs Python 3.11 or later, found " + sys.version.split()[0] + ": make PYTHON=python3.12 ...")'
+	@$(RUN) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --upgrade 'pip>=25.1'
+	$(RUN) -m pip install --quiet --editable '.[agent]' --group test
+	@touch $@
+
+$(TOOLS): pyproject.toml $(READY)
+	$(RUN) -m pip install --quiet --group dev
+	@touch $@

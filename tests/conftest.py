@@ -1,0 +1,20 @@
+"""Settings that every test shares.
+
+Rules: fixtures and profiles only; what a folder's tests share lives in that folder.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+# No deadline: a shared machine may stall anywhere. In CI the same examples come each time, so that
+# a red run is the fault of the change; `HYPOTHESIS_PROFILE=thorough` looks for new ones.
+settings.register_profile("default", max_examples=100, deadline=None, print_blob=True)
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+settings.register_profile("thorough", settings.get_profile("default"), max_examples=3000)
+
+settings.load_profile(
+    os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "default")
+)
