@@ -8,7 +8,8 @@
     ├── ParserClosed (RuntimeError)    feed() after close()
     ├── ToolError
     │   ├── InvalidTool (ValueError)   a declaration that can't be used
-    │   └── UnknownTool (LookupError)  the model called what is not declared
+    │   ├── UnknownTool (LookupError)  the model called what is not declared
+    │   └── InvalidArguments (ValueError)  a function refused its arguments
     ├── RenderError (ValueError)       a conversation that can't be rendered
     └── MissingExtra (ImportError)     an optional dependency is not installed
 
@@ -21,7 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .messages import RejectedCall
+    from .messages import RejectedCall, Violation
 
 
 class AtemError(Exception):
@@ -57,6 +58,14 @@ class UnknownTool(ToolError, LookupError):
     def __init__(self, message: str, rejected: RejectedCall | None = None) -> None:
         super().__init__(message)
         self.rejected = rejected
+
+
+class InvalidArguments(ToolError, ValueError):
+    """Arguments don't fit the tool ``name``; ``violations`` says where and how."""
+
+    def __init__(self, name: str, violations: tuple[Violation, ...]) -> None:
+        super().__init__(f"arguments of {name!r}: " + "; ".join(map(str, violations)))
+        self.violations = violations
 
 
 class RenderError(AtemError, ValueError):

@@ -1,0 +1,89 @@
+"""Why a declared tool could not be called, before a model tries.
+
+Rules: every fault is one sentence that names the tool. Refuses only what the
+wire can't carry or a validator can't use: odd is allowed, impossible is not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import regex
+
+from . import names
+from .validation import shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from .tool import Tool
+
+DATA: Final = ("const", "enum", "default", "examples")
+"""Keywords whose value is data, even if it looks like a schema."""
+
+MAPS: Final = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+"""Keywords whose value maps names to schemas, so that no key in it is a keyword."""
+
+
+def faults(tool: Tool) -> Iterator[str]:
+    """What makes ``tool`` impossible to call, a sentence each; nothing if it can be called."""
+    if why := names.why_uncallable(tool.wire_name):
+        yield f"tool {shorten(repr(tool.wire_name))}: {why}"
+    if tool.parameters:
+        where = f"tool {shorten(repr(tool.wire_name))}, parameters"
+        yield from (f"{where}: {fault}" for fault in _schema_faults(tool, tool.parameters))
+
+
+def _schema_faults(tool: Tool, schema: dict[str, Any]) -> Iterator[str]:
+    try:
+        tool.checker.check()
+    except Exception as error:  # noqa: BLE001 - a stranger's schema can break in any way
+        yield f"not a valid JSON Schema: {shorten(str(getattr(error, 'message', error)))}"
+        return
+    kinds = schema.get("type", "object")
+    if "object" not in (kinds if isinstance(kinds, list) else [kinds]):
+        yield f"the schema is of type {kinds!r}, but arguments are always an object"
+    for key in schema.get("properties", {}):
+        if why := names.why_unwritable_key(key):
+            yield f"the parameter {shorten(repr(key))} can't be written: {why}"
+    yield from _reference_faults(tool, schema)
+    yield from _pattern_faults(schema)
+
+
+def _reference_faults(tool: Tool, schema: dict[str, Any]) -> Iterator[str]:
+    for inner in _subschemas(schema):
+        for keyword in ("$ref", "$dynamicRef"):
+            reference = inner.get(keyword, "#")
+            if not reference.startswith("#"):
+                yield f"{shorten(repr(reference))} is outside the schema; put it under $defs"
+            elif not tool.checker.resolves(reference):
+                yield f"{shorten(repr(reference))} leads nowhere in the schema"
+
+
+def _pattern_faults(schema: dict[str, Any]) -> Iterator[str]:
+    for inner in _subschemas(schema):
+        for pattern in (inner.get("pattern", ""), *inner.get("patternProperties", ())):
+            try:
+                regex.compile(pattern)
+            except regex.error as error:
+                yield f"the pattern {shorten(repr(pattern))} is broken: {error}"
+
+
+def _subschemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """``schema`` and every schema in it, without recursion; a shared one comes once."""
+    pending: list[Any] = [schema]
+    seen: set[int] = set()
+    while pending:
+        node = pending.pop()
+        if id(node) in seen or not isinstance(node, dict | list):
+            continue
+        seen.add(id(node))
+        if isinstance(node, list):
+            pending.extend(node)
+            continue
+        yield node
+        for key, value in node.items():
+            if key in MAPS and isinstance(value, dict):
+                pending.extend(value.values())
+            elif key not in DATA:
+                pending.append(value)

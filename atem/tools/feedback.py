@@ -1,0 +1,79 @@
+"""What to tell the model about a call that was not run.
+
+Rules: short plain text with bounds on everything quoted, because quotes come
+from the model and the answer goes back into its context. Facts first: what was
+wrong, what it wrote, what exists, what to do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from atem.messages import Message
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from atem.messages import RejectedCall, RejectReason
+
+    from .toolset import ToolSet
+
+MAX_QUOTE: Final = 300
+MAX_NAME: Final = 80
+MAX_LISTED: Final = 40
+"""Tools, and violations, that are listed; the rest is counted."""
+
+SENTENCES: Final[dict[RejectReason, str]] = {
+    "unknown_tool": "There is no tool called {name}. Nothing was run.",
+    "malformed": "The call to {name} is not in the form of a tool call. Nothing was run.",
+    "incomplete": "The call to {name} was cut off before its end. Nothing was run.",
+    "invalid_arguments": "The arguments of {name} don't fit its schema. Nothing was run.",
+}
+
+ADVICE: Final[dict[RejectReason, str]] = {
+    "unknown_tool": "Call one of the tools that exist, by its exact name.",
+    "malformed": "Write the whole call again, every parameter with its name in double quotes.",
+    "incomplete": "Send the call again in a smaller piece, for example with less text at once.",
+    "invalid_arguments": "Correct these arguments and send the whole call again.",
+}
+
+
+def feedback(rejected: RejectedCall, *, tools: ToolSet | None = None) -> Message:
+    """The tool message that answers ``rejected``.
+
+    Its name is what the model wrote (so that the model finds its call), its
+    content at most a few thousand characters. With ``tools`` it lists what exists.
+    """
+    return Message(
+        "tool",
+        content="\n".join(_lines(rejected, tools)),
+        name=rejected.raw_name,
+        call_id=rejected.id,
+    )
+
+
+def _lines(rejected: RejectedCall, tools: ToolSet | None) -> Iterator[str]:
+    name = repr(_cut(rejected.raw_name, MAX_NAME)) if rejected.raw_name else "a tool without a name"
+    yield SENTENCES[rejected.reason].format(name=name)
+    yield from (f"- {violation}" for violation in rejected.errors[:MAX_LISTED])
+    if rejected.reason in ("malformed", "incomplete") and rejected.text:
+        yield f"You wrote: {_cut(rejected.text, MAX_QUOTE)}"
+    if rejected.suggestions:
+        yield f"Nearest: {_listed(rejected.suggestions)}."
+    if rejected.reason == "unknown_tool" and tools is not None:
+        yield f"Tools that exist: {_listed(tools.names) or 'none'}."
+    yield ADVICE[rejected.reason]
+
+
+def _cut(text: str, longest: int) -> str:
+    """``text`` within ``longest`` characters, its middle left out and counted."""
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]} … ({len(text) - 2 * half} characters left out) … {text[-half:]}"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    listed = ", ".join(_cut(name, MAX_NAME) for name in names[:MAX_LISTED])
+    rest = len(names) - MAX_LISTED
+    return f"{listed} and {rest} more" if rest > 0 else listed

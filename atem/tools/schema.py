@@ -1,0 +1,140 @@
+"""JSON Schemas from strangers: compiled so that they can neither fetch nor stall.
+
+Rules: knows jsonschema, not tools. Imported on the first validation or check.
+Where jsonschema's own keyword could take more than linear time in a value (a
+pattern that backtracks, items compared pairwise), it is replaced here by one
+that gives the same answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import regex
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend, validator_for
+from referencing import Registry, Resource
+from referencing.exceptions import Unresolvable
+from referencing.jsonschema import DRAFT202012
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Schema: TypeAlias = dict[str, Any]
+
+PATTERN_SECONDS: Final = 0.25
+"""Time for one search of one pattern; beyond it the value counts as not matching."""
+
+
+class Checker:
+    """A compiled schema that resolves references inside itself and nowhere else.
+
+    The draft is the one that ``$schema`` names, else 2020-12.
+    """
+
+    __slots__ = ("_draft", "_validator")
+
+    def __init__(self, schema: Schema) -> None:
+        self._draft: Any = validator_for(schema, default=Draft202012Validator)
+        bounded: Any = _extend(self._draft, KEYWORDS)
+        # Without a registry of its own jsonschema would fetch what a reference names.
+        self._validator: Any = bounded(schema, registry=Registry())
+
+    def errors(self, value: object) -> Iterator[ValidationError]:
+        """The errors for ``value`` as jsonschema finds them, one by one."""
+        yield from self._validator.iter_errors(value)
+
+    def check(self) -> None:
+        """Raise jsonschema's SchemaError if the schema is not valid under its own draft.
+
+        Formats are left out: among them is ``regex``, and patterns are read by
+        the regex module, which knows more of JSON Schema's syntax than re.
+        """
+        self._draft.check_schema(self._validator.schema, format_checker=FormatChecker(()))
+
+    def resolves(self, reference: str) -> bool:
+        """Whether a local reference (``#…``) leads to something in the schema."""
+        root = Resource.from_contents(self._validator.schema, DRAFT202012)
+        try:
+            Registry().resolver_with_root(root).lookup(reference)
+        except Unresolvable:
+            return False
+        return True
+
+
+def _matches(pattern: str, text: str) -> bool | None:
+    """Whether ``pattern`` is found in ``text``; None if that takes too long."""
+    try:
+        return regex.search(pattern, text, timeout=PATTERN_SECONDS) is not None
+    except TimeoutError:
+        return None
+
+
+def _pattern(_: Any, pattern: str, value: object, __: Schema) -> Iterator[ValidationError]:
+    if not isinstance(value, str):
+        return
+    found = _matches(pattern, value)
+    if found is None:
+        yield ValidationError(f"takes too long to match against the pattern {pattern!r}")
+    elif not found:
+        yield ValidationError(f"{value!r} does not match {pattern!r}")
+
+
+def _pattern_properties(
+    validator: Any, patterns: dict[str, Schema], value: object, _: Schema
+) -> Iterator[ValidationError]:
+    if not isinstance(value, dict):
+        return
+    for pattern, inner in patterns.items():
+        for key, item in value.items():
+            found = _matches(pattern, key)
+            if found is None:
+                yield ValidationError(f"a name takes too long to match against {pattern!r}")
+            elif found:
+                yield from validator.descend(item, inner, path=key, schema_path=pattern)
+
+
+def _additional_properties(
+    validator: Any, allowed: Any, value: object, schema: Schema
+) -> Iterator[ValidationError]:
+    if not isinstance(value, dict):
+        return
+    declared, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    extras = [
+        key
+        for key in value
+        if key not in declared and not any(_matches(pattern, key) for pattern in patterns)
+    ]
+    if isinstance(allowed, dict):
+        for key in extras:
+            yield from validator.descend(value[key], allowed, path=key)
+    elif allowed is False and extras:
+        named = ", ".join(map(repr, extras))
+        yield ValidationError(f"{named} not declared; additional properties are not allowed")
+
+
+def _unique(_: Any, wanted: object, value: object, __: Schema) -> Iterator[ValidationError]:
+    if not wanted or not isinstance(value, list):
+        return
+    if len({_key(item) for item in value}) < len(value):
+        yield ValidationError(f"{value!r} has non-unique elements")
+
+
+def _key(value: Any) -> object:
+    """A hashable stand-in, equal where JSON Schema says equal: 1 is 1.0 but not true."""
+    if isinstance(value, dict):
+        return ("object", frozenset((key, _key(item)) for key, item in value.items()))
+    if isinstance(value, list):
+        return ("array", tuple(map(_key, value)))
+    return (isinstance(value, bool), value)
+
+
+KEYWORDS: Final = {
+    "pattern": _pattern,
+    "patternProperties": _pattern_properties,
+    "additionalProperties": _additional_properties,
+    "uniqueItems": _unique,
+}
+
+_extend: Any = extend  # untyped in the stubs

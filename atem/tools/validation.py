@@ -1,0 +1,90 @@
+"""Arguments against a tool's JSON Schema, with answers that are always short.
+
+Rules: values come from a model and schemas from strangers, so nothing here
+raises, fetches, or takes more than about linear time in the value; what would
+becomes a violation. jsonschema is imported on the first validation.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from atem.messages import Violation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from jsonschema.exceptions import ValidationError
+
+    from .tool import Tool
+
+MAX_VIOLATIONS: Final = 32
+MAX_MESSAGE: Final = 200
+"""Characters of a message. Values of 16 MiB are possible, and a message quotes its value."""
+
+ALTERNATIVES: Final = 3
+"""Branches of an ``anyOf`` or ``oneOf`` whose own complaint is quoted."""
+
+
+def validate(tool: Tool, arguments: dict[str, Any]) -> tuple[Violation, ...]:
+    """The ways in which ``arguments`` differ from the tool's schema, sorted; () if none.
+
+    Draft 2020-12, or the draft that the schema's ``$schema`` names. Paths are
+    JSON pointers, messages have at most 200 characters, and after 32 violations
+    a last one says that there are more. A reference out of the schema and a
+    schema that breaks while it is applied are violations too. Never raises.
+    """
+    if not tool.parameters:
+        return ()
+    found: list[Violation] = []
+    try:
+        for error in islice(tool.checker.errors(arguments), MAX_VIOLATIONS + 1):
+            violation = Violation(pointer(error.absolute_path), shorten(_message(error)))
+            found.append(violation)  # one by one: those before a failure are kept
+    except RecursionError:
+        found.append(Violation("", "the arguments are nested too deeply to be checked"))
+    except Exception as error:  # noqa: BLE001 - a stranger's schema can break in any way
+        reason = f"the schema of {tool.wire_name!r} can't be applied: {_text(error)}"
+        found.append(Violation("", shorten(reason)))
+    if len(found) > MAX_VIOLATIONS:
+        more = Violation("", f"and more: only the first {MAX_VIOLATIONS} are listed")
+        return (*_sorted(found[:MAX_VIOLATIONS]), more)
+    return tuple(_sorted(found))
+
+
+def shorten(text: str, longest: int = MAX_MESSAGE) -> str:
+    """``text`` within ``longest`` characters, its middle left out (the end tells most)."""
+    if len(text) <= longest:
+        return text
+    kept = (longest - len(" … ")) // 2
+    return f"{text[:kept]} … {text[-kept:]}"
+
+
+def _sorted(violations: list[Violation]) -> list[Violation]:
+    return sorted(set(violations), key=lambda violation: (violation.path, violation.message))
+
+
+def pointer(path: Iterable[str | int]) -> str:
+    """The path to a value as a JSON pointer (RFC 6901)."""
+    parts = (str(part).replace("~", "~0").replace("/", "~1") for part in path)
+    return "".join(f"/{part}" for part in parts)
+
+
+def _message(error: ValidationError) -> str:
+    """The error's text; for alternatives, what the first of them asked for."""
+    branches = list(_branches(error)) if error.validator in ("anyOf", "oneOf") else []
+    return "; or ".join(branches) if branches else error.message
+
+
+def _branches(error: ValidationError) -> Iterator[str]:
+    per_branch = {inner.schema_path[0]: inner for inner in reversed(error.context or [])}
+    for branch in sorted(per_branch, key=str)[:ALTERNATIVES]:
+        yield shorten(per_branch[branch].message, MAX_MESSAGE // ALTERNATIVES - len("; or "))
+
+
+def _text(error: Exception) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - an error's text quotes values, which may have none
+        return type(error).__name__
