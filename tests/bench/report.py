@@ -1,0 +1,229 @@
+"""Results as text: one table of rates, and what the project promises.
+
+Rules: reads cells, measures nothing. A promise is one line with its figure and
+its bound; a promise that could not be measured says so and is not kept.
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+import statistics
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from measure import Cell, Cells
+
+TIMED = ("chat", "adversarial", "write64k")
+SIZES = {"write64k": 64, "write256k": 256, "write1024k": 1024}  # KiB
+SLOWER_THAN_REFERENCE = 8
+FASTER_THAN_PEER = 8
+SLOPE = 0.05
+P99 = 10
+HELD = 17  # characters
+DROPPED = 64 * 1024  # bytes
+ARGUMENT = 4.5  # times the size of the string
+
+
+class Promise(NamedTuple):
+    """One line of the verdict. ``value`` is None where nothing was measured."""
+
+    text: str
+    value: float | None
+    bound: float
+    unit: str = ""
+    at_least: bool = False
+
+    @property
+    def kept(self) -> bool:
+        """Whether the figure is within its bound."""
+        if self.value is None:
+            return False
+        return self.value >= self.bound if self.at_least else self.value <= self.bound
+
+    def line(self) -> str:
+        """The promise, its figure, its bound."""
+        word = ("kept" if self.kept else "BROKEN") if self.value is not None else "not measured"
+        value = (
+            "-"
+            if self.value is None
+            else f"{self.value:,.3g}"
+            if self.value < 1000
+            else si(self.value)
+        )
+        bound = f"{'>=' if self.at_least else '<='} {self.bound:g}"
+        return f"  {word:<13}{self.text:<58}{value:>9} {self.unit:<6}{bound}"
+
+
+def si(value: float) -> str:
+    """A number in three figures: 12.3k, 4.56M."""
+    for factor, letter in ((1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return f"{value / factor:.3g}{letter}"
+    return f"{value:.3g}"
+
+
+# ------------------------------------------------------------------- tables
+
+
+def machine() -> str:
+    """The processor and the interpreter."""
+    model = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        names = [line.split(":", 1)[1].strip() for line in lines if "model name" in line]
+        model = f"{names[0]} x{len(names)}"
+    except (OSError, IndexError):
+        pass
+    return f"{model}, Python {platform.python_version()}, {platform.system()}"
+
+
+def percent(cell: Cell) -> str:
+    """How much of the stream a cut pass saw."""
+    return f"{100 * cell.taken // cell.deltas}%"
+
+
+def rate(cell: Cell | None) -> str:
+    """One entry of the table of rates."""
+    if cell is None:
+        return ""
+    if cell.error:
+        return "error"
+    suffix = "!" if cell.wrong else ""
+    return f"{si(cell.rate)}{suffix}" + ("" if cell.whole else f" ({percent(cell)})")
+
+
+def late(cell: Cell | None) -> str:
+    """One entry of the table of latencies."""
+    if cell is None or not cell.p99:
+        return ""
+    return f"{statistics.median(cell.p99) * 1e6:.3g}/{si(cell.longest * 1e6)}"
+
+
+def table(title: str, names: list[str], rows: dict[str, list[str]]) -> Iterator[str]:
+    """Lines of a table whose first column is the rows' keys."""
+    width = [
+        max(len(name), *(len(row[i]) for row in rows.values())) for i, name in enumerate(names)
+    ]
+    first = max(len(key) for key in rows)
+    yield ""
+    yield title
+    yield " " * first + "".join(f"  {name:>{w}}" for name, w in zip(names, width, strict=True))
+    for key, row in rows.items():
+        yield f"{key:<{first}}" + "".join(f"  {x:>{w}}" for x, w in zip(row, width, strict=True))
+
+
+def tables(names: list[str], cells: Cells) -> Iterator[str]:
+    """The rates, the latencies and the oracle."""
+    timed = {key: row for key, row in cells.items() if any(c.seconds for c in row.values())}
+
+    def label(key: tuple[str, str]) -> str:
+        return key[0] if key[1] == "token" else " by ".join(key)
+
+    rates = {label(key): [rate(row.get(n)) for n in names] for key, row in timed.items()}
+    lates = {
+        key[0]: [late(row.get(n)) for n in names] for key, row in timed.items() if key[1] == "token"
+    }
+    yield from table(
+        "deltas per second, best pass (! result differs from the truth; % of the stream seen when "
+        "time ran out, which flatters)",
+        names,
+        rates,
+    )
+    yield from table("microseconds from one delta to the next, p99/longest", names, lates)
+
+
+# ----------------------------------------------------------------- promises
+
+
+def cell_of(cells: Cells, stream: str, name: str) -> Cell | None:
+    """A cell cut into tokens, if it was measured without an error."""
+    cell = cells.get((stream, "token"), {}).get(name)
+    return None if cell is None or cell.error else cell
+
+
+def speedup(cells: Cells, stream: str, fast: str, slow: str) -> float | None:
+    """How many times more deltas a second ``fast`` takes.
+
+    Of two whole passes, the median over repeats that ran side by side; a cut
+    pass counts with its rate.
+    """
+    a, b = cell_of(cells, stream, fast), cell_of(cells, stream, slow)
+    if a is None or b is None:
+        return None
+    if a.whole and b.whole:
+        pairs = zip(a.seconds, b.seconds, strict=False)
+        return statistics.median(theirs / ours for ours, theirs in pairs)
+    return a.rate / b.rate
+
+
+def slope(cells: Cells, name: str) -> float | None:
+    """Exponent of time over size, from the best passes of the streams with one argument."""
+    points = [
+        (math.log(size), math.log(min(cell.seconds)))
+        for stream, size in SIZES.items()
+        if (cell := cell_of(cells, stream, name)) is not None and cell.whole
+    ]
+    if len(points) < len(SIZES):
+        return None
+    return statistics.linear_regression(*zip(*points, strict=True)).slope
+
+
+def late_ratio(cells: Cells, stream: str) -> float | None:
+    """The p99 of atem over that of ref-event."""
+    ours, theirs = cell_of(cells, stream, "atem"), cell_of(cells, stream, "ref-event")
+    if ours is None or theirs is None or not (ours.p99 and theirs.p99):
+        return None
+    return statistics.median(ours.p99) / statistics.median(theirs.p99)
+
+
+def memory_promises(cells: Cells) -> Iterator[Promise]:
+    """Memory while nothing is kept, and while one argument is."""
+    dropped, written = (cell_of(cells, s, "atem") for s in ("answer1024k", "write1024k"))
+    peak = dropped.peak if dropped else None
+    yield Promise("memory for a dropped 1 MiB answer", peak, DROPPED, "bytes")
+    share = written.peak / written.argument if written and written.peak is not None else None
+    yield Promise("memory for a 1 MiB argument over its own size", share, ARGUMENT)
+
+
+def promises(cells: Cells) -> Iterator[Promise]:
+    """Every promise about speed, latency, memory and results."""
+    for stream in TIMED:
+        ratio = speedup(cells, stream, "ref-event", "atem")
+        yield Promise(
+            f"{stream}: ref-event / atem, deltas per second", ratio, SLOWER_THAN_REFERENCE
+        )
+    for peer in ("freetoken", "sglang"):
+        for stream in TIMED:
+            ratio = speedup(cells, stream, "atem", peer)
+            text = f"{stream}: atem / {peer}, deltas per second"
+            yield Promise(text, ratio, FASTER_THAN_PEER, at_least=True)
+    ours, theirs = slope(cells, "atem"), slope(cells, "ref-event")
+    above = None if ours is None or theirs is None else ours - theirs
+    yield Promise("64 KiB to 1 MiB: atem's exponent above ref-event's", above, SLOPE)
+    for stream in (*TIMED, "write1024k"):
+        yield Promise(f"{stream}: p99 of a delta, atem / ref-event", late_ratio(cells, stream), P99)
+    for stream in ("adversarial", "write64k"):
+        cell = cell_of(cells, stream, "atem")
+        text = f"{stream}: fed when an argument's first character shows"
+        yield Promise(text, cell.held if cell else None, HELD, "chars")
+    yield from memory_promises(cells)
+    results = [row["atem"].wrong for row in cells.values() if "atem" in row]
+    wrong = sum(result != [] for result in results) if results else None
+    yield Promise("streams and cuts whose result differs from the truth", wrong, 0)
+
+
+def report(versions: dict[str, str], cells: Cells) -> tuple[str, bool]:
+    """The whole text, and whether every promise that was measured is kept."""
+    names = [name for name, version in versions.items() if not version.startswith("left out")]
+    lines = [machine()]
+    lines += [f"  {name:<11}{version}" for name, version in versions.items() if version]
+    if any(version.startswith("left out") for version in versions.values()):
+        lines.append("  `make peers` installs the released parsers")
+    lines += tables(names, cells)
+    checks = list(promises(cells))
+    lines += ["", "promises", *(check.line() for check in checks)]
+    return "\n".join(lines), all(check.kept for check in checks if check.value is not None)
