@@ -360,8 +360,8 @@ class _Walk:
     """One reading of a schema, of what it refers to, and of what it is combined from.
 
     ``own`` reads a single level, and returns None where it says nothing. What
-    says nothing takes no part in a combination; so does a schema met again
-    inside itself, and a reference that leads nowhere. Each schema is read once.
+    says nothing takes no part in a combination; nor does a reference that leads
+    nowhere, or back to a schema being read. Each schema is read once.
     """
 
     def __init__(
