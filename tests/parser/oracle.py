@@ -65,11 +65,11 @@ class Candidate(NamedTuple):
 
 
 class Body(NamedTuple):
-    """A message to a tool: its body's start, its recipient, and whether 5.3 opened it."""
+    """An opened message: its body's start, its recipient, and whether 5.3 opened it."""
 
     at: int
-    recipient: str
-    recovered: bool
+    recipient: str | None
+    recovered: bool = False
 
 
 class _Turn:
@@ -81,9 +81,13 @@ class _Turn:
         self.bodies: list[str] = []
         self.rereads = 0
         self.barred = False
+        self.next: Body | None = None
 
     def read(self) -> Result:
         self._first()
+        while (body := self.next) is not None:
+            self.next = None
+            self._message(body)
         # Choice: an empty reasoning body counts for nothing, so it brings no separator.
         self.result.reasoning = "\n".join(body for body in self.bodies if body)
         return self.result
@@ -97,7 +101,7 @@ class _Turn:
         lead = blank_end(text, 0)
         found = IMPLICIT.match(text)
         if found and lead <= MAX_HEADER and found.end() - lead <= MAX_HEADER:
-            self._message(found.end(), found[2])
+            self.next = Body(found.end(), found[2])
         elif (
             text.startswith(wire.START, lead)
             and lead <= MAX_HEADER
@@ -106,18 +110,17 @@ class _Turn:
         ):
             self.result.complete = False
         else:
-            self._message(0, None)
+            self.next = Body(0, None)
 
-    def _message(self, at: int, recipient: str | None, *, recovered: bool = False) -> None:
-        if recipient == wire.SELF:
-            self._reasoning(at)
-        elif self._is_answer(recipient):
-            ends = terminators(self.text, at)
-            self.result.content += self.text[at : ends[0] if ends else None]
+    def _message(self, body: Body) -> None:
+        if body.recipient == wire.SELF:
+            self._reasoning(body.at)
+        elif self._is_answer(body.recipient):
+            ends = terminators(self.text, body.at)
+            self.result.content += self.text[body.at : ends[0] if ends else None]
             self._go_on(Candidate(ends[0], "terminator") if ends else None)
         else:
-            assert recipient is not None
-            self._tool_message(Body(at, recipient, recovered))
+            self._tool_message(body)
 
     def _is_answer(self, recipient: str | None) -> bool:
         commentary = recipient == wire.COMMENTARY and recipient not in self.tools
@@ -144,7 +147,7 @@ class _Turn:
             return
         framed = FRAMED.match(self.text, at)
         if framed is not None and framed.end() - at <= MAX_HEADER:
-            self._message(framed.end(), framed[1])
+            self.next = Body(framed.end(), framed[1])
         elif OTHER_ROLE.match(self.text, at):
             self._problem("text_after_turn")
         else:
@@ -155,7 +158,7 @@ class _Turn:
         ends = terminators(self.text, at)
         end = ends[0] if ends else len(self.text)
         if end - at > MAX_HEADER or not is_prefix(FRAMED, self.text[at:end]):
-            self._message(at, None)
+            self.next = Body(at, None)
         elif ends:
             self._go_on(Candidate(end, "terminator"))
         else:
@@ -176,7 +179,7 @@ class _Turn:
         place, header = min(ends, key=lambda end: end[0], default=(len(self.text), None))
         self.bodies.append(self.text[at:place])
         if header is not None:
-            self._message(header.end(), header[1], recovered=True)
+            self.next = Body(header.end(), header[1], recovered=True)
         elif ends:
             self._go_on(Candidate(place, "terminator"))
 

@@ -43,7 +43,7 @@ _TAG = regex.compile(
 )
 _OPENER = regex.compile(
     rf"(?:{wire.INVOKE_OPEN}|{wire.PARAMETER_OPEN}){_TAG_ENDS}(?:"
-    rf'{_W}(?:[^<>]*?{_W})?name="(?P<name>(?:{_MESSAGE}|[^"<>])*)"[^<>]*|[^<>]*)>'
+    rf'{_W}(?:[^<>]*?{_W})??name="(?P<name>(?:{_MESSAGE}|[^"<>])*)"[^<>]*|[^<>]*)>'
 )
 _CONTINUES = regex.compile(f"{wire.INVOKE_CLOSE}|{wire.PARAMETER_OPEN}{_TAG_ENDS}")
 
@@ -60,7 +60,7 @@ def blank_end(text: str, at: int) -> int:
 def is_prefix(pattern: Any, part: str) -> bool:
     """Whether ``part`` could still grow into ``pattern``, without being one."""
     found = pattern.fullmatch(part, partial=True)
-    return found is not None and bool(found.partial)
+    return bool(found is not None and found.partial)
 
 
 def run_end(text: str, at: int) -> tuple[int, bool]:

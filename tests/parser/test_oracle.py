@@ -6,12 +6,16 @@ Rules: inputs are spelled out, answers come from wire_format, never from a run.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.parser.oracle import Result, read
+from tests.parser.strategies import reasons, soups, splits, tool, turns
 
 CASES = [
     json.loads(line)
@@ -19,11 +23,6 @@ CASES = [
     .read_text("utf-8")
     .splitlines()
 ]
-
-
-def tool(name: str, **properties: Any) -> dict[str, Any]:
-    parameters = {"type": "object", "properties": properties}
-    return {"type": "function", "function": {"name": name, "parameters": parameters}}
 
 
 TOOLS = [tool("ping"), tool("save", body={"type": "string"}), tool("wipe"), tool("mail.send")]
@@ -71,14 +70,17 @@ def test_no_wire_case_leaves_all_its_fields_unchecked():
 # Limits on what is held (wire_format 8).
 
 
-@pytest.mark.parametrize(("length", "content"), [(256, "hi"), (257, None)])
-def test_a_first_header_longer_than_256_is_text(length, content):
-    head = f"to={'x' * (length - 3 - len('<|message|>'))}<|message|>"
-    assert len(head) == length
-    found = read(head.replace("x" * 4, "user", 1).replace("x", " ") + "hi", [])
-    assert found.content == (content or found.content)
-    assert found.content.endswith("hi")
-    assert ("<|message|>" in found.content) is (content is None)
+@pytest.mark.parametrize(("length", "is_header"), [(256, True), (257, False)])
+def test_a_first_header_longer_than_256_is_text(length, is_header):
+    header = "to=user".ljust(length - len("<|message|>")) + "<|message|>"
+    assert read(header + "hi", []).content == ("hi" if is_header else header + "hi")
+
+
+@pytest.mark.parametrize(("length", "is_header"), [(256, True), (257, False)])
+def test_a_header_longer_than_256_behind_a_boundary_is_visible(length, is_header):
+    header = "<|start|>assistant to=user".ljust(length - len("<|message|>")) + "<|message|>"
+    found = read(f" to=user<|message|>a<|eom|>{header}b", [])
+    assert found.content == ("ab" if is_header else f"a{header}b")
 
 
 def test_a_long_run_of_terminators_is_literal_up_to_its_last_whole_unit():
@@ -92,6 +94,23 @@ def test_a_closer_followed_by_too_much_whitespace_is_literal(spaces, body):
     text = f' to=save<|message|><atem:invoke name="save"><atem:parameter name="body">x</atem:parameter>{" " * spaces}</atem:invoke>'
     found = read(text + "<|eot|>", TOOLS)
     assert found.calls == ([] if body is None else [("save", {"body": body})])
+
+
+@pytest.mark.parametrize(
+    ("attributes", "calls"),
+    [
+        ('name="ping" name="save"', [("ping", {})]),
+        ('name="" name="ping"', []),
+        ('xname="ping"', []),
+        ('x="/" name="ping" y', [("ping", {})]),
+        ('name="ping" /', []),
+        ('name="pi<|message|>ng"', [("ping", {})]),
+    ],
+)
+def test_the_first_attribute_called_name_names_an_invoke(attributes, calls):
+    assert (
+        read(f" to=ping<|message|><atem:invoke {attributes}></atem:invoke>", TOOLS).calls == calls
+    )
 
 
 @pytest.mark.parametrize(("length", "called"), [(1024, True), (1025, False)])
@@ -196,15 +215,12 @@ def test_a_cut_stream_runs_only_what_both_readings_close_at_the_same_place():
 
 
 def test_trailing_prose_at_the_end_of_a_stream_asks_both_readings():
-    text = QUOTING + " and </atem:parameter>"
-    assert read(text.removesuffix(" and </atem:parameter>"), TOOLS).calls
-    assert (
-        read(text + "</atem:invoke>.", TOOLS).calls
-        == [
-            ("save", {"body": 'see <atem:parameter name="k">v</atem:parameter></atem:invoke> and '})
-        ]
-        or read(text + "</atem:invoke>.", TOOLS).rejected
-    )
+    # Balanced, for the first value holds a closer too many.
+    value = 'q </atem:parameter> r <atem:parameter name="k">v'
+    text = f' to=save<|message|><atem:invoke name="save"><atem:parameter name="body">{value}</atem:parameter></atem:invoke>'
+    for whole in (text, f"{text} done<|eot|>"):
+        assert read(whole, TOOLS).calls == [("save", {"body": value})]
+    assert read(f"{text} done", TOOLS).rejected == ["incomplete"]
 
 
 def test_another_role_ends_the_turn_only_with_no_invoke_open():
@@ -236,3 +252,52 @@ def test_text_to_a_tool_is_rejected_and_text_to_nobody_is_a_problem():
     assert cut.rejected == ["incomplete"]
     nobody = read(" to=nobody<|message|>please<|eot|>", TOOLS)
     assert (nobody.rejected, nobody.problems) == ([], ["undeclared_channel"])
+
+
+# Laws that hold for whatever is drawn.
+
+
+@settings(max_examples=300, deadline=None)
+@given(turns() | soups())
+def test_a_cut_stream_runs_no_call_that_the_same_text_would_not(turn):
+    text, tools = turn
+    whole, cut = read(text, tools), read(text, tools, "length")
+    remaining = iter(map(repr, whole.calls))
+    assert all(repr(call) in remaining for call in cut.calls)
+    assert (cut.reasoning, cut.content, cut.complete) == (whole.reasoning, whole.content, False)
+
+
+@settings(max_examples=300, deadline=None)
+@given(turns() | soups())
+def test_bodies_and_string_arguments_stand_in_the_text_as_they_are(turn):
+    text, tools = turn
+    found = read(text, tools)
+    notes = [arguments for name, arguments in found.calls if name == "note"]
+    strings = [
+        notes[i][key] for i in range(len(notes)) for key in ("title", "body") if key in notes[i]
+    ]
+    assert all(value in text for value in strings)
+    assert len(found.reasoning) + len(found.content) <= len(text)
+    assert {name for name, _ in found.calls} <= {t["function"]["name"] for t in tools}
+
+
+def test_the_strategies_reach_every_kind_of_outcome():
+    seen: Counter[str] = Counter()
+
+    @settings(max_examples=600, deadline=None, database=None, derandomize=True)
+    @given(turns() | soups(), reasons)
+    def look(turn, reason):
+        found = read(*turn, reason)
+        seen.update({*found.rejected, *found.problems, *(["call"] if found.calls else [])})
+        seen.update(["quoting"] if any("<" in str(call) for call in found.calls) else [])
+        seen.update(["late end"] if "undecided" in found.problems and found.calls else [])
+
+    look()
+    assert {"call", "quoting", "late end"} <= seen.keys()
+    assert {"malformed", "incomplete", "unknown_tool"} <= seen.keys()
+    assert {"undecided", "bad_header", "text_after_turn", "undeclared_channel"} <= seen.keys()
+
+
+@given(st.data(), st.text(max_size=30))
+def test_a_split_loses_nothing(data, text):
+    assert "".join(data.draw(splits(text))) == text
