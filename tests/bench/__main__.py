@@ -13,7 +13,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from measure import ORACLE_MODES, Plan, measure
+from measure import MODES, Plan, measure
 from report import report
 from streams import MAKERS
 from worker import ADAPTERS
@@ -27,10 +27,10 @@ def plan_of(options: argparse.Namespace) -> Plan:
     return Plan(
         parsers=options.parsers or list(ADAPTERS),
         streams=streams,
-        modes=ORACLE_MODES if options.full else ("token",),
+        modes=MODES if options.full else ("token",),
         limit=options.limit or (5.0 if options.full else 1.0),
         repeats=15 if options.full else 9,
-        memory_of=tuple(ADAPTERS) if options.full else ("ref-concat", "ref-event", "atem"),
+        memory_of=tuple(ADAPTERS) if options.full else ("atem",),
     )
 
 
@@ -44,13 +44,13 @@ def main() -> int:
     words.add_argument("--check", action="store_true", help="exit with 1 if a promise is broken")
     words.add_argument("--out", type=Path, help="write the raw results there, as JSON")
     options = words.parse_args()
-    versions, cells = measure(plan_of(options))
-    text, kept = report(versions, cells)
+    results = measure(plan_of(options))
+    text, kept = report(results)
     print(text)
     if options.out:
-        rows = {"/".join(key): {n: asdict(c) for n, c in row.items()} for key, row in cells.items()}
-        results = {"versions": versions, "cells": rows}
-        options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+        cells = {"/".join(key): row for key, row in results.cells.items()}
+        raw = json.dumps(results._asdict() | {"cells": cells}, default=asdict, indent=1)
+        options.out.write_text(raw + "\n", encoding="utf-8")
     return 1 if options.check and not kept else 0
 
 

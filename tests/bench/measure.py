@@ -8,13 +8,16 @@ judged here; ``report`` does that.
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ORACLE_MODES = ("token", "char", "whole")
+MODES = ("token", "char", "whole")
+GROWTH = {"write64k": 64, "write256k": 256, "write1024k": 1024}  # KiB of one argument
+GROWTH_ROUNDS = 9
 
 
 class Plan(NamedTuple):
@@ -38,6 +41,7 @@ class Cell:
     p99: list[float] = field(default_factory=list)
     longest: float = 0.0
     wrong: list[str] | None = None
+    asked: bool = False  # for held, of which None means that nothing came out early
     held: int | None = None
     peak: int | None = None
     argument: int = 0
@@ -57,33 +61,46 @@ class Cell:
 Cells = dict[tuple[str, str], dict[str, Cell]]
 
 
+class Results(NamedTuple):
+    """All measurements.
+
+    ``versions`` by parser, or why it was left out; ``cells`` by stream and
+    mode, then parser; ``growth`` by parser: for each round, the seconds of the
+    streams of ``GROWTH``.
+    """
+
+    versions: dict[str, str]
+    cells: Cells
+    growth: dict[str, list[list[float]]]
+
+
 class Process:
     """A worker and its pipe."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("worker.py")), name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+        command = [sys.executable, str(Path(__file__).with_name("worker.py")), name]
+        pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, text=True)
+        assert self.process.stdin
+        assert self.process.stdout
+        self.requests, self.answers = self.process.stdin, self.process.stdout
 
     def ask(self, operation: str, **arguments: Any) -> dict[str, Any]:
         """Send a request and wait for its answer; a dead worker answers with an error."""
         try:
-            print(json.dumps([operation, arguments]), file=self.process.stdin, flush=True)
-            line = self.process.stdout.readline()
+            print(json.dumps([operation, arguments]), file=self.requests, flush=True)
+            line = self.answers.readline()
         except BrokenPipeError:
             line = ""
-        return json.loads(line) if line else {"error": "the worker died"}
+        answer: dict[str, Any] = json.loads(line) if line else {"error": "the worker died"}
+        return answer
 
     def stop(self) -> None:
         """End the worker."""
-        self.process.stdin.close()
+        self.requests.close()
         self.process.wait(20)
-        self.process.stdout.close()
+        self.answers.close()
 
 
 def start(names: list[str]) -> tuple[list[Process], dict[str, str]]:
@@ -127,11 +144,11 @@ def measure_speed(processes: list[Process], plan: Plan, row: dict[str, Cell]) ->
 
 
 def measure_latency(processes: list[Process], plan: Plan, row: dict[str, Cell]) -> None:
-    """Time between deltas, three passes each, or one of a parser that is slow."""
-    for turn in range(3):
+    """Time between deltas, five passes each, or one of a parser that is slow."""
+    for turn in range(5):
         for process in processes:
             cell = row[process.name]
-            if cell.error or (turn and not cell.whole):
+            if cell.error or (turn and (not cell.whole or min(cell.seconds) > 0.5)):
                 continue
             answer = process.ask("latency", limit=plan.limit)
             if "p99" in answer:
@@ -170,7 +187,7 @@ def measure_held(processes: list[Process], cells: Cells) -> None:
             cell = cells[stream, mode][process.name]
             if not process.name.startswith("ref-") and cell.whole and not cell.error:
                 process.ask("use", stream=stream, mode="char")
-                cell.held = process.ask("held").get("held")
+                cell.asked, cell.held = True, process.ask("held").get("held")
 
 
 def measure_oracle(processes: list[Process], plan: Plan, cells: Cells) -> None:
@@ -179,7 +196,7 @@ def measure_oracle(processes: list[Process], plan: Plan, cells: Cells) -> None:
         if process.name != "atem":
             continue
         for stream in plan.streams:
-            for mode in ORACLE_MODES:
+            for mode in MODES:
                 if (stream, mode) in cells:
                     continue
                 process.ask("use", stream=stream, mode=mode)
@@ -187,8 +204,27 @@ def measure_oracle(processes: list[Process], plan: Plan, cells: Cells) -> None:
                 cells[stream, mode] = {"atem": Cell(wrong=wrong)}
 
 
-def measure(plan: Plan) -> tuple[dict[str, str], Cells]:
-    """Run the plan: each parser's version, and the cells by stream and mode."""
+def measure_growth(processes: list[Process]) -> dict[str, list[list[float]]]:
+    """Time of one argument over its size.
+
+    Each round goes over the sizes and both parsers, so that a round's slopes
+    compare even if the machine is faster in one round than in another.
+    """
+    growth: dict[str, list[list[float]]] = {}
+    compared = [process for process in processes if process.name in ("ref-event", "atem")]
+    for _ in range(GROWTH_ROUNDS):
+        for process in compared:
+            growth.setdefault(process.name, []).append([])
+        for stream in GROWTH:
+            for process in compared:
+                process.ask("use", stream=stream, mode="token")
+                seconds = process.ask("speed", limit=60.0).get("seconds", math.nan)
+                growth[process.name][-1].append(seconds)
+    return growth
+
+
+def measure(plan: Plan) -> Results:
+    """Run the plan."""
     processes, versions = start(plan.parsers)
     cells: Cells = {}
     try:
@@ -196,9 +232,11 @@ def measure(plan: Plan) -> tuple[dict[str, str], Cells]:
             for mode in plan.modes:
                 print(f"measuring {stream}, {mode}", file=sys.stderr, flush=True)
                 cells[stream, mode] = measure_row(processes, plan, stream, mode)
+        print("measuring growth, visibility and results", file=sys.stderr, flush=True)
+        growth = measure_growth(processes) if set(GROWTH) <= set(plan.streams) else {}
         measure_held(processes, cells)
         measure_oracle(processes, plan, cells)
     finally:
         for process in processes:
             process.stop()
-    return versions, cells
+    return Results(versions, cells, growth)

@@ -12,13 +12,14 @@ import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from measure import GROWTH
 
-    from measure import Cell, Cells
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from measure import Cell, Cells, Results
 
 TIMED = ("chat", "adversarial", "write64k")
-SIZES = {"write64k": 64, "write256k": 256, "write1024k": 1024}  # KiB
 SLOWER_THAN_REFERENCE = 8
 FASTER_THAN_PEER = 8
 SLOPE = 0.05
@@ -103,8 +104,22 @@ def late(cell: Cell | None) -> str:
     return f"{statistics.median(cell.p99) * 1e6:.3g}/{si(cell.longest * 1e6)}"
 
 
+def held(cell: Cell | None) -> str:
+    """One entry of the table of visibility."""
+    if cell is None or not cell.asked:
+        return ""
+    return "all" if cell.held is None else str(cell.held)
+
+
+def peak(cell: Cell | None) -> str:
+    """One entry of the table of memory."""
+    return "" if cell is None or cell.peak is None else f"{cell.peak / 1024:,.0f}"
+
+
 def table(title: str, names: list[str], rows: dict[str, list[str]]) -> Iterator[str]:
     """Lines of a table whose first column is the rows' keys."""
+    if not rows:
+        return
     width = [
         max(len(name), *(len(row[i]) for row in rows.values())) for i, name in enumerate(names)
     ]
@@ -123,17 +138,26 @@ def tables(names: list[str], cells: Cells) -> Iterator[str]:
     def label(key: tuple[str, str]) -> str:
         return key[0] if key[1] == "token" else " by ".join(key)
 
-    rates = {label(key): [rate(row.get(n)) for n in names] for key, row in timed.items()}
-    lates = {
-        key[0]: [late(row.get(n)) for n in names] for key, row in timed.items() if key[1] == "token"
-    }
+    def column(entry: Callable[[Cell | None], str], *, cut: bool) -> dict[str, list[str]]:
+        kept = {label(key): row for key, row in timed.items() if cut or key[1] == "token"}
+        rows = {key: [entry(row.get(name)) for name in names] for key, row in kept.items()}
+        return {key: row for key, row in rows.items() if any(row)}
+
     yield from table(
         "deltas per second, best pass (! result differs from the truth; % of the stream seen when "
         "time ran out, which flatters)",
         names,
-        rates,
+        column(rate, cut=True),
     )
-    yield from table("microseconds from one delta to the next, p99/longest", names, lates)
+    yield from table(
+        "microseconds from one delta to the next, p99/longest", names, column(late, cut=False)
+    )
+    yield from table(
+        "characters of the large argument that were fed, one by one, when its first one showed",
+        names,
+        column(held, cut=False),
+    )
+    yield from table("peak of traced memory in KiB, events dropped", names, column(peak, cut=False))
 
 
 # ----------------------------------------------------------------- promises
@@ -160,16 +184,17 @@ def speedup(cells: Cells, stream: str, fast: str, slow: str) -> float | None:
     return a.rate / b.rate
 
 
-def slope(cells: Cells, name: str) -> float | None:
-    """Exponent of time over size, from the best passes of the streams with one argument."""
-    points = [
-        (math.log(size), math.log(min(cell.seconds)))
-        for stream, size in SIZES.items()
-        if (cell := cell_of(cells, stream, name)) is not None and cell.whole
-    ]
-    if len(points) < len(SIZES):
+def steeper(growth: dict[str, list[list[float]]]) -> float | None:
+    """How much larger atem's exponent of time over size is: median over rounds."""
+    if not {"atem", "ref-event"} <= set(growth):
         return None
-    return statistics.linear_regression(*zip(*points, strict=True)).slope
+    sizes = [math.log(size) for size in GROWTH.values()]
+
+    def slope(seconds: list[float]) -> float:
+        return statistics.linear_regression(sizes, [math.log(s) for s in seconds]).slope
+
+    rounds = zip(growth["atem"], growth["ref-event"], strict=True)
+    return statistics.median(slope(ours) - slope(theirs) for ours, theirs in rounds)
 
 
 def late_ratio(cells: Cells, stream: str) -> float | None:
@@ -189,8 +214,9 @@ def memory_promises(cells: Cells) -> Iterator[Promise]:
     yield Promise("memory for a 1 MiB argument over its own size", share, ARGUMENT)
 
 
-def promises(cells: Cells) -> Iterator[Promise]:
+def promises(results: Results) -> Iterator[Promise]:
     """Every promise about speed, latency, memory and results."""
+    cells = results.cells
     for stream in TIMED:
         ratio = speedup(cells, stream, "ref-event", "atem")
         yield Promise(
@@ -201,8 +227,7 @@ def promises(cells: Cells) -> Iterator[Promise]:
             ratio = speedup(cells, stream, "atem", peer)
             text = f"{stream}: atem / {peer}, deltas per second"
             yield Promise(text, ratio, FASTER_THAN_PEER, at_least=True)
-    ours, theirs = slope(cells, "atem"), slope(cells, "ref-event")
-    above = None if ours is None or theirs is None else ours - theirs
+    above = steeper(results.growth)
     yield Promise("64 KiB to 1 MiB: atem's exponent above ref-event's", above, SLOPE)
     for stream in (*TIMED, "write1024k"):
         yield Promise(f"{stream}: p99 of a delta, atem / ref-event", late_ratio(cells, stream), P99)
@@ -211,19 +236,20 @@ def promises(cells: Cells) -> Iterator[Promise]:
         text = f"{stream}: fed when an argument's first character shows"
         yield Promise(text, cell.held if cell else None, HELD, "chars")
     yield from memory_promises(cells)
-    results = [row["atem"].wrong for row in cells.values() if "atem" in row]
-    wrong = sum(result != [] for result in results) if results else None
+    rows = [row["atem"] for row in cells.values() if "atem" in row]
+    wrong = sum(cell.wrong != [] for cell in rows) if rows else None
     yield Promise("streams and cuts whose result differs from the truth", wrong, 0)
 
 
-def report(versions: dict[str, str], cells: Cells) -> tuple[str, bool]:
+def report(results: Results) -> tuple[str, bool]:
     """The whole text, and whether every promise that was measured is kept."""
+    versions, cells = results.versions, results.cells
     names = [name for name, version in versions.items() if not version.startswith("left out")]
     lines = [machine()]
     lines += [f"  {name:<11}{version}" for name, version in versions.items() if version]
     if any(version.startswith("left out") for version in versions.values()):
         lines.append("  `make peers` installs the released parsers")
     lines += tables(names, cells)
-    checks = list(promises(cells))
+    checks = list(promises(results))
     lines += ["", "promises", *(check.line() for check in checks)]
     return "\n".join(lines), all(check.kept for check in checks if check.value is not None)
