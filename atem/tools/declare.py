@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from atem.errors import InvalidTool
@@ -45,7 +46,14 @@ ACCEPTED: Final = (
 
 
 class Unsupported(InvalidTool):
-    """A tool of a type that only its own server can run (``web_search`` and the like)."""
+    """``item`` is a tool of a type that only its own server can run (``web_search``, …)."""
+
+    def __init__(self, message: str, item: object) -> None:
+        super().__init__(message)
+        self.item = item
+
+
+Found: TypeAlias = Tool | Unsupported
 
 
 def declare(
@@ -59,34 +67,37 @@ def declare(
     found: list[Tool] = []
     skipped: list[Any] = []
     for index, item in enumerate(tools):
-        try:
-            found.extend(_read(item, f"tools[{index}]"))
-        except Unsupported:
-            if not skip_unsupported:
-                raise
-            skipped.append(item)
+        for tool in _read(item, f"tools[{index}]"):
+            if isinstance(tool, Tool):
+                found.append(tool)
+            elif skip_unsupported:
+                skipped.append(tool.item)
+            else:
+                raise tool
     return found, tuple(skipped)
 
 
-def _read(item: object, where: str) -> list[Tool]:
+def _read(item: object, where: str) -> Iterator[Found]:
     if isinstance(item, Tool):
-        return [item]
-    if isinstance(item, Mapping):
-        return list(_from_fields(item, where))
-    if inspect.isclass(item):
-        return [_from_class(item, where)]
-    if inspect.isroutine(item):
-        return [_from_routine(item)]
-    return list(_from_fields(_attributes(item, where), where))
+        yield item
+    elif isinstance(item, Mapping):
+        yield from _from_fields(item, where)
+    elif inspect.isclass(item):
+        yield _from_class(item, where)
+    elif inspect.isroutine(item):
+        yield _from_routine(item)
+    else:
+        yield from _from_fields(_attributes(item, where), where)
 
 
-def _from_fields(fields: Fields, where: str) -> Iterator[Tool]:
-    form = _form(fields)
-    if form is None:
-        kind = fields.get("type")
-        found = f"a tool of type {kind!r}" if kind else f"a dict with {sorted(map(str, fields))}"
-        raise (Unsupported if kind else InvalidTool)(f"{where} is {found}; {ACCEPTED}")
-    yield from FORMS[form](fields, where)
+def _from_fields(fields: Fields, where: str) -> Iterator[Found]:
+    if (form := _form(fields)) is not None:
+        yield from FORMS[form](fields, where)
+    elif kind := fields.get("type"):
+        yield Unsupported(f"{where} is a tool of type {kind!r}; {ACCEPTED}", fields)
+    else:
+        keys = sorted(map(str, fields))
+        raise InvalidTool(f"{where} is a dict without a type, with the keys {keys}; {ACCEPTED}")
 
 
 def _form(fields: Fields) -> str | None:
@@ -110,28 +121,23 @@ def _custom(fields: Fields, where: str) -> Iterator[Tool]:
     yield Tool(_name(inner, where), description.strip(), FREE_TEXT, kind="custom")
 
 
-def _namespace(fields: Fields, where: str) -> Iterator[Tool]:
+def _namespace(fields: Fields, where: str) -> Iterator[Found]:
     name, description = _name(fields, where), _description(fields, where)
     members = fields.get("tools")
     if not name or not isinstance(members, list | tuple):
         raise InvalidTool(f"{where}: a namespace needs a name and a list of tools")
     for index, member in enumerate(members):
         place = f"{where}.tools[{index}]"
-        form = _form(member) if isinstance(member, Mapping) else None
-        if form not in ("function", "custom"):
+        if not isinstance(member, Mapping) or member.get("type") == "namespace":
             raise InvalidTool(f"{place}: a namespace holds dicts of type 'function' or 'custom'")
-        for tool in FORMS[form](member, place):
-            yield Tool(
-                tool.name,
-                tool.description,
-                tool.parameters,
-                namespace=name,
-                kind=tool.kind,
-                namespace_description=description,
-            )
+        for tool in _from_fields(member, place):
+            if isinstance(tool, Unsupported):
+                yield tool
+            else:
+                yield replace(tool, namespace=name, namespace_description=description)
 
 
-FORMS: Final[dict[str, Callable[[Fields, str], Iterator[Tool]]]] = {
+FORMS: Final[dict[str, Callable[[Fields, str], Iterator[Found]]]] = {
     "function": _function,
     "custom": _custom,
     "namespace": _namespace,
@@ -181,11 +187,16 @@ def _grammar(form: object) -> str:
 
 
 def _from_class(item: type, where: str) -> Tool:
-    from pydantic import BaseModel  # only when a class is declared: import cost
+    # Imported only when a class is declared: it costs more than all of atem.
+    from pydantic import BaseModel
+    from pydantic.errors import PydanticUserError
 
     if not issubclass(item, BaseModel):
         raise InvalidTool(f"{where} is the class {item.__name__!r}; {ACCEPTED}")
-    schema = item.model_json_schema()
+    try:
+        schema = item.model_json_schema()
+    except PydanticUserError as error:
+        raise InvalidTool(f"{where}: {item.__name__!r} has no JSON Schema: {error}") from error
     schema.pop("title", None)
     schema.pop("description", None)
     return Tool(item.__name__, inspect.cleandoc(item.__dict__.get("__doc__") or ""), schema)
@@ -210,4 +221,4 @@ def _attributes(item: object, where: str) -> Fields:
 
 def _described(item: object) -> str:
     call = "; pass its __call__ method" if callable(item) else ""
-    return f"a {type(item).__name__}{call}"
+    return f"of the type {type(item).__name__!r}{call}"

@@ -55,7 +55,9 @@ def feedback(rejected: RejectedCall, *, tools: ToolSet | None = None) -> Message
 def _lines(rejected: RejectedCall, tools: ToolSet | None) -> Iterator[str]:
     name = repr(_cut(rejected.raw_name, MAX_NAME)) if rejected.raw_name else "a tool without a name"
     yield SENTENCES[rejected.reason].format(name=name)
-    yield from (f"- {violation}" for violation in rejected.errors[:MAX_LISTED])
+    yield from (
+        f"- {_cut(str(violation), MAX_QUOTE)}" for violation in rejected.errors[:MAX_LISTED]
+    )
     if rejected.reason in ("malformed", "incomplete") and rejected.text:
         yield f"You wrote: {_cut(rejected.text, MAX_QUOTE)}"
     if rejected.suggestions:

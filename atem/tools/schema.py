@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 Schema: TypeAlias = dict[str, Any]
 
+TYPING: Final = ("type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref")
+"""Keywords that say what a value may be."""
+
 PATTERN_SECONDS: Final = 0.25
 """Time for one search of one pattern; beyond it the value counts as not matching."""
 
@@ -37,7 +40,7 @@ class Checker:
 
     def __init__(self, schema: Schema) -> None:
         self._draft: Any = validator_for(schema, default=Draft202012Validator)
-        bounded: Any = _extend(self._draft, KEYWORDS)
+        bounded: Any = _extend(self._draft, {**_nullable(self._draft), **KEYWORDS})
         # Without a registry of its own jsonschema would fetch what a reference names.
         self._validator: Any = bounded(schema, registry=Registry())
 
@@ -61,6 +64,25 @@ class Checker:
         except Unresolvable:
             return False
         return True
+
+
+def _nullable(draft: Any) -> dict[str, Any]:
+    """The keywords of ``draft`` that null passes under ``nullable: true``.
+
+    OpenAPI's keyword; the typing of arguments honours it (wire_format 7), so
+    what it lets through must not be a violation here.
+    """
+    return {key: _unless_null(draft.VALIDATORS[key]) for key in TYPING if key in draft.VALIDATORS}
+
+
+def _unless_null(keyword: Any) -> Any:
+    def check(
+        validator: Any, wanted: Any, value: object, schema: Schema
+    ) -> Iterator[ValidationError]:
+        if value is not None or schema.get("nullable") is not True:
+            yield from keyword(validator, wanted, value, schema) or ()
+
+    return check
 
 
 def _matches(pattern: str, text: str) -> bool | None:
@@ -101,11 +123,8 @@ def _additional_properties(
     if not isinstance(value, dict):
         return
     declared, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-    extras = [
-        key
-        for key in value
-        if key not in declared and not any(_matches(pattern, key) for pattern in patterns)
-    ]
+    undeclared = (key for key in value if key not in declared)
+    extras = [key for key in undeclared if not any(_matches(each, key) for each in patterns)]
     if isinstance(allowed, dict):
         for key in extras:
             yield from validator.descend(value[key], allowed, path=key)

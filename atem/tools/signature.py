@@ -8,23 +8,30 @@ parameters' names as aliases, because a parameter may be called ``json`` or
 from __future__ import annotations
 
 from inspect import Parameter
-from typing import TYPE_CHECKING, Any, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, Field, ValidationError, create_model
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import SchemaError
 
 from atem.errors import InvalidArguments, InvalidTool
 from atem.messages import Violation
 
-from .validation import MAX_VIOLATIONS, pointer, shorten
+from .validation import MAX_PATH, MAX_VIOLATIONS, pointer, shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+UNREADABLE: Final = (PydanticUserError, PydanticUndefinedAnnotation, SchemaError, TypeError)
+"""What pydantic raises for an annotation or a constraint that it can't use."""
 
 Annotated: TypeAlias = tuple[Any, Any]
 """An annotation and its default (``Parameter.empty``: required)."""
+
+
+UNKNOWN: Final = "the function has no such parameter"
 
 
 class Arguments:
@@ -47,10 +54,8 @@ class Arguments:
             for field, key in self._parameters.items()
         }
         try:
-            self._model: type[BaseModel] = create_model(
-                "Arguments", __config__=ConfigDict(extra="forbid"), **fields
-            )
-        except (PydanticUserError, PydanticUndefinedAnnotation, TypeError) as error:
+            self._model: type[BaseModel] = create_model("Arguments", **fields)
+        except UNREADABLE as error:
             raise _no_json_form(name, error) from error
 
     def schema(self) -> dict[str, Any]:
@@ -60,22 +65,31 @@ class Arguments:
         except PydanticUserError as error:
             raise _no_json_form(self._name, error) from error
         schema.pop("title")
-        return schema
+        # Not by pydantic's extra="forbid", which would spread to TypedDicts inside.
+        return {**schema, "additionalProperties": False}
 
     def convert(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Keyword arguments of the annotated types; those not given are left to their defaults.
 
-        Raises InvalidArguments, its violations sorted by path.
+        Raises InvalidArguments, with at most 32 violations sorted by path.
         """
+        known = {field.alias for field in self._model.model_fields.values()}
+        found = {_violation([key], UNKNOWN) for key in arguments if key not in known}
         try:
             values = self._model.model_validate(arguments)
         except ValidationError as error:
-            raise InvalidArguments(self._name, _violations(error, arguments)) from error
+            raise self._refusal(found | _violations(error, arguments)) from error
+        if found:
+            raise self._refusal(found)
         return {
             self._parameters[field]: getattr(values, field)
             for field in self._parameters
             if field in values.model_fields_set
         }
+
+    def _refusal(self, found: set[Violation]) -> InvalidArguments:
+        ordered = sorted(found, key=lambda violation: (violation.path, violation.message))
+        return InvalidArguments(self._name, tuple(ordered[:MAX_VIOLATIONS]))
 
 
 class _Untitled(GenerateJsonSchema):
@@ -105,12 +119,13 @@ def _no_json_form(name: str, error: Exception) -> InvalidTool:
     return InvalidTool(f"function {name!r}: an annotation has no JSON form: {shorten(str(error))}")
 
 
-def _violations(error: ValidationError, arguments: dict[str, Any]) -> tuple[Violation, ...]:
-    found = {
-        Violation(pointer(_real(detail["loc"], arguments)), shorten(detail["msg"]))
-        for detail in error.errors(include_url=False, include_context=False)[:MAX_VIOLATIONS]
-    }
-    return tuple(sorted(found, key=lambda violation: (violation.path, violation.message)))
+def _violations(error: ValidationError, arguments: dict[str, Any]) -> set[Violation]:
+    details = error.errors(include_url=False, include_context=False)
+    return {_violation(_real(each["loc"], arguments), each["msg"]) for each in details}
+
+
+def _violation(path: Iterable[str | int], message: str) -> Violation:
+    return Violation(shorten(pointer(path), MAX_PATH), shorten(message))
 
 
 def _real(location: tuple[str | int, ...], value: Any) -> tuple[str | int, ...]:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from .tool import Tool
 
 MAX_VIOLATIONS: Final = 32
+MAX_PATH: Final = 1000
+"""Characters of a path. Names inside a value may be as long as the value."""
+
 MAX_MESSAGE: Final = 200
 """Characters of a message. Values of 16 MiB are possible, and a message quotes its value."""
 
@@ -40,8 +43,9 @@ def validate(tool: Tool, arguments: dict[str, Any]) -> tuple[Violation, ...]:
     found: list[Violation] = []
     try:
         for error in islice(tool.checker.errors(arguments), MAX_VIOLATIONS + 1):
-            violation = Violation(pointer(error.absolute_path), shorten(_message(error)))
-            found.append(violation)  # one by one: those before a failure are kept
+            path = shorten(pointer(error.absolute_path), MAX_PATH)
+            # One by one, so that those before a failure are kept.
+            found.append(Violation(path, shorten(_message(error))))
     except RecursionError:
         found.append(Violation("", "the arguments are nested too deeply to be checked"))
     except Exception as error:  # noqa: BLE001 - a stranger's schema can break in any way
