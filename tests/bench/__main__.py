@@ -28,7 +28,7 @@ def plan_of(options: argparse.Namespace) -> Plan:
         parsers=options.parsers or list(ADAPTERS),
         streams=streams,
         modes=MODES if options.full else ("token",),
-        limit=options.limit or (5.0 if options.full else 1.0),
+        limit=options.limit or (5.0 if options.full else 2.0),
         repeats=15 if options.full else 9,
         memory_of=tuple(ADAPTERS) if options.full else ("atem",),
     )

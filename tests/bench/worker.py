@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import sys
 import time
 import tracemalloc
@@ -24,6 +25,7 @@ from peer_adapters import PEER_ADAPTERS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+FIRST_CHARACTER = re.compile(r'"content":\s*"[^"]')
 OWN: tuple[type[Adapter], ...] = (RefConcat, RefFind, RefEvent, Atem)
 ADAPTERS = {adapter.name: adapter for adapter in (*OWN, *PEER_ADAPTERS)}
 
@@ -110,8 +112,7 @@ class Worker:
         for kind, *rest in self.new().events(counted()):
             if kind == "args" and fed < end:
                 pieces += rest[1]
-                _, key, value = pieces.partition('"content": "')
-                if key and value:
+                if FIRST_CHARACTER.search(pieces):
                     return {"held": fed - start}
         return {"held": None}
 
