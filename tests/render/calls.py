@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from atem.messages import ToolCall
@@ -25,5 +24,5 @@ def call(
         raw_name=raw_name or name,
         recipient=recipient or raw_name or name,
         arguments=arguments,
-        arguments_json=json.dumps(arguments, ensure_ascii=False),
+        arguments_json="",  # the renderer writes the values, not their JSON
     )

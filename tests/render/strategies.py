@@ -24,7 +24,9 @@ LITERALS = [
 FRAGMENTS = [*LITERALS, "<|", "|>", "<|<|eot|>eot|>", "<|eo", "t|>", "\n", " ", "é", "🙂", "{{x}}"]
 
 text = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=6), max_size=5).map("".join)
-tool_names = st.sampled_from(["read", "shell", "mail.send", "mail.list", "ledger.post.all", "Ωmega"])
+tool_names = st.sampled_from(
+    ["read", "shell", "mail.send", "mail.list", "ledger.post.all", "Ωmega"]
+)
 keys = st.sampled_from(["path", "n", "with space", "größe", "a.b"])
 numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 scalars = st.none() | st.booleans() | numbers | text

@@ -97,8 +97,13 @@ def test_the_name_written_in_history_is_the_one_the_model_wrote_and_results_get_
     None
 ):
     made = call("tide", {}, id="c1", raw_name="tide.tide", recipient="tide")
-    text = body(Message("assistant", calls=(made,), recipient="tide"), Message("tool", call_id="c1"))
-    assert '<|start|>assistant to=tide<|message|><atem:function_calls>\n<atem:invoke name="tide.tide">' in text
+    text = body(
+        Message("assistant", calls=(made,), recipient="tide"), Message("tool", call_id="c1")
+    )
+    assert (
+        '<|start|>assistant to=tide<|message|><atem:function_calls>\n<atem:invoke name="tide.tide">'
+        in text
+    )
     assert '<|start|>tool tide<|message|><tool_output name="tide">' in text
 
 
