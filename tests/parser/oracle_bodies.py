@@ -77,7 +77,7 @@ def run_end(text: str, at: int) -> tuple[int, bool]:
 def header_follows(text: str, at: int) -> bool:
     """Whether the end of the stream or the beginning of a header stands at ``at``."""
     if (found := _FOLLOWS.match(text, at)) is not None:
-        return found.end() - at <= MAX_HEADER
+        return bool(found.end() - at <= MAX_HEADER)
     rest = text[at:]
     return not rest or (len(rest) <= MAX_HEADER and is_prefix(_FOLLOWS, rest))
 

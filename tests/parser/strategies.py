@@ -71,11 +71,11 @@ KEYS = ("body", "title", "i", "n", "b", "a", "o", "u", "z", "e", "x", "amount", 
 
 
 def one_of(*common: Any, rare: Any = ()) -> st.SearchStrategy[Any]:
-    """One of ``common``, one time in ten one of ``rare``; plain values stand for themselves.
+    """One of ``common``, one time in twenty one of ``rare``; plain values stand for themselves.
 
     ``st.one_of`` drops what it is given twice, ``st.sampled_from`` keeps it: hence the pool.
     """
-    pool = common * max(1, 9 * len(rare) // len(common)) + tuple(rare)
+    pool = common * max(1, 19 * len(rare) // len(common)) + tuple(rare)
     if not any(isinstance(item, st.SearchStrategy) for item in pool):
         return st.sampled_from(pool)
     drawn = [i if isinstance(i, st.SearchStrategy) else st.just(i) for i in pool]
@@ -140,7 +140,7 @@ prose = joined(one_of(words, words, hostile), 4, " ")
 
 # ---- Calls ---------------------------------------------------------------------------------
 
-names = one_of(*DECLARED, *DECLARED, *RESOLVING, rare=UNKNOWN)
+names = one_of(*DECLARED * 3, *RESOLVING, *UNKNOWN[:4], rare=UNKNOWN)
 scalars = one_of(
     *("5", " -7 ", "3.0", "1e3", "1e999", "007", "NaN", "true", "FALSE", "maybe", "null"),
     *(
@@ -177,7 +177,9 @@ parameter_tags = one_of(
     keys.map('<atem:parameter\tname="{}" t="s">'.format),
     rare=BAD_PARAMETERS,
 )
-value_ends = one_of(VALUE_END, rare=("", f"{VALUE_END} y", "</atem:parameter", VALUE_END * 2))
+value_ends = one_of(
+    VALUE_END, rare=(VALUE_END + " " * 245, "", f"{VALUE_END} y", "</atem:parameter", VALUE_END * 2)
+)
 invoke_ends = one_of(
     f"{INVOKE_END}\n", INVOKE_END, rare=("", "junk", "</atem:invo", INVOKE_END * 2)
 )
@@ -203,11 +205,18 @@ call_bodies = st.tuples(
     one_of("", "", "", call_blocks, rare=(" Done.", "\n<", " </atem:invoke>")),
 ).map("".join)
 quoting_calls = prose.map(lambda body: quoted_block("note", body))
+typed_calls = st.lists(st.tuples(keys, scalars), max_size=3).map(
+    lambda pairs: (
+        f'{WRAPPER}\n<atem:invoke name="typed">\n'
+        + "".join(f'<atem:parameter name="{key}">{value}{VALUE_END}\n' for key, value in pairs)
+        + f"{INVOKE_END}\n{WRAPPER_END}"
+    )
+)
 abandoned_calls = st.builds(
     lambda call, at: call[: at % len(call)], quoting_calls, st.integers(60, 400)
 )
 bodies_for_tools = one_of(
-    call_bodies, call_bodies, quoting_calls, quoting_calls, abandoned_calls, prose
+    call_bodies, call_bodies, quoting_calls, quoting_calls, typed_calls, abandoned_calls, prose
 )
 
 
@@ -246,7 +255,15 @@ retries = st.tuples(
 ).map("".join)
 ends = one_of(
     *("<|eom|>", "<|eom|>", "<|eom|>", "<|eom|>\n"),
-    rare=("", "<|eot|>", "<|eom|><|eot|>", "<|eo", " <|eom|> <|eom|> ", "<|end_of_text|>"),
+    rare=(
+        "",
+        "<|eot|>",
+        "<|eom|><|eot|>",
+        "<|eo",
+        " <|eom|> <|eom|> ",
+        "<|end_of_text|>",
+        "<|eom|>" * 37,
+    ),
 )
 last_ends = one_of(
     "<|eot|>", "", "<|eom|>", rare=("<|eot|>\n", "<|eot|> more", "<|eot|><|start|>user")
@@ -276,7 +293,7 @@ def turns(draw: st.DrawFn) -> Turn:
     """A turn from the grammar, broken in places and cut anywhere now and then."""
     text = draw(whole_texts())
     if draw(st.integers(0, 3)) == 3:
-        text = text[: draw(st.integers(0, len(text)))]
+        text = text[: draw(st.integers(0, len(text)) | st.integers(0, 40))]
     return text, draw(tool_lists())
 
 
