@@ -147,7 +147,7 @@ def _integral(literal: str) -> int:
         raise ValueError("an exponent beyond the range of decimals") from error
     if number != number.to_integral_value():
         raise ValueError("not an integer")
-    return int(number) if number else 0
+    return int(number)
 
 
 _ENCODER: Final = json.JSONEncoder(ensure_ascii=False)
