@@ -1,0 +1,35 @@
+"""The list of events in the making, with spans that can't leave a gap.
+
+Rules: events are only made here. Each begins where the one before ended, and
+none ends before it begins.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .events import Event
+
+_new = tuple.__new__
+
+
+class Emitter:
+    """Collects events. ``mark`` is the position up to which the input is accounted for."""
+
+    __slots__ = ("events", "mark")
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.mark = 0
+
+    def put(self, kind: type[Any], *fields: Any, end: int = 0) -> None:
+        """Emit ``kind(*fields)`` whose span reaches to ``end``, or is empty if ``end`` lies behind."""
+        start = self.mark
+        end = max(end, start)
+        self.mark = end
+        self.events.append(_new(kind, (*fields, start, end)))
+
+    def take(self) -> list[Event]:
+        """Hand over what was collected."""
+        events, self.events = self.events, []
+        return events

@@ -1,0 +1,143 @@
+"""The header of a message, read as far as it goes (wire_format 3, 3.1).
+
+Rules: a header object sees the text behind ``<|start|>`` (or behind the
+beginning of the stream, or from a bare ``to=``) piece by piece, each
+character once, and says whether it still can be a header. What a header
+means for the message before it is not its business.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import Final
+
+from .. import wire
+
+_BLANKS: Final = re.compile(f"[{wire.WHITESPACE}]*")
+_RECIPIENT: Final = re.compile(f"[^{wire.WHITESPACE}<]*")
+
+
+class Phase(Enum):
+    """How far a header has been read."""
+
+    UNFRAMED = "beginning of a framed stream"
+    IMPLICIT = "beginning of the stream"
+    OPENING = "after a first <|start|>"
+    FRAMED = "after <|start|>"
+    ROLE = "after the role"
+    RECIPIENT = "in the recipient"
+    TAIL = "after the recipient"
+    DONE = "whole"
+    OTHER_ROLE = "header of another role"
+    FAILED = "not a header"
+
+
+WORDS: Final[dict[Phase, dict[str, Phase]]] = {
+    Phase.UNFRAMED: {},
+    Phase.IMPLICIT: {wire.TO: Phase.RECIPIENT},
+    Phase.OPENING: {wire.ASSISTANT: Phase.ROLE, wire.TO: Phase.RECIPIENT},
+    Phase.FRAMED: {
+        wire.ASSISTANT: Phase.ROLE,
+        wire.TO: Phase.RECIPIENT,
+        **dict.fromkeys(wire.OTHER_ROLES, Phase.OTHER_ROLE),
+    },
+    Phase.ROLE: {wire.TO: Phase.RECIPIENT},
+    Phase.TAIL: {},
+}
+"""The words that may follow in each phase, after whitespace, and the phase behind them."""
+
+MARKERS: Final[dict[Phase, dict[str, Phase]]] = {
+    Phase.UNFRAMED: {wire.START: Phase.OPENING},
+    Phase.IMPLICIT: {wire.MESSAGE: Phase.DONE, wire.START: Phase.OPENING},
+    Phase.OPENING: {wire.MESSAGE: Phase.DONE},
+    Phase.FRAMED: {wire.MESSAGE: Phase.DONE},
+    Phase.ROLE: {wire.MESSAGE: Phase.DONE},
+    Phase.RECIPIENT: {wire.MESSAGE: Phase.DONE},
+    Phase.TAIL: {wire.MESSAGE: Phase.DONE},
+}
+"""The markers that may follow in each phase."""
+
+SETTLED: Final = frozenset((Phase.DONE, Phase.OTHER_ROLE, Phase.FAILED))
+_CONFIRMED: Final = frozenset(
+    (Phase.ROLE, Phase.RECIPIENT, Phase.TAIL, Phase.DONE, Phase.OTHER_ROLE)
+)
+
+
+class Header:
+    """One header in the making.
+
+    ``text`` is what was read, markers included; ``recipient`` is what stands
+    behind ``to=``, None without one; ``start`` is its position in the stream.
+    """
+
+    __slots__ = ("_limit", "_word", "phase", "recipient", "start", "text")
+
+    def __init__(self, phase: Phase, start: int, limit: int, text: str = "") -> None:
+        self.phase = phase
+        self.start = start
+        self.text = text
+        self.recipient: str | None = None
+        self._word = ""
+        self._limit = limit
+
+    @classmethod
+    def bare(cls, start: int, limit: int) -> Header:
+        """A header that began with ``to=`` in the middle of reasoning (wire_format 5.3)."""
+        header = cls(Phase.RECIPIENT, start, limit, wire.TO)
+        header.recipient = ""
+        return header
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether enough was read to make a terminator before it structural (wire_format 5.1)."""
+        return self.phase in _CONFIRMED
+
+    def take(self, text: str, pos: int, end: int) -> int:
+        """Read ``text[pos:end]``; the position behind the last character that fits."""
+        while pos < end and self.phase not in SETTLED:
+            step = self._recipient if self.phase is Phase.RECIPIENT else self._blanks_or_word
+            pos = step(text, pos, end)
+            if len(self.text) > self._limit:
+                self.phase = Phase.FAILED
+        return pos
+
+    def marker(self, marker: str) -> bool:
+        """Read one framing marker; False if it doesn't fit, and the header has failed."""
+        nothing_yet = self._word or (self.phase is Phase.RECIPIENT and not self.recipient)
+        following = None if nothing_yet else MARKERS.get(self.phase, {}).get(marker)
+        self.phase = following or Phase.FAILED
+        if following is None:
+            return False
+        self.text += marker
+        return True
+
+    def _blanks_or_word(self, text: str, pos: int, end: int) -> int:
+        if not self._word:
+            stop = _BLANKS.match(text, pos, min(end, pos + self._limit)).end()  # type: ignore[union-attr]
+            if stop > pos:
+                self.text += text[pos:stop]
+                return stop
+        word = self._word + text[pos]
+        words = WORDS[self.phase]
+        if not any(known.startswith(word) for known in words):
+            self.phase = Phase.FAILED
+            return pos
+        self.text += text[pos]
+        self._word = word
+        if word in words:
+            self._word = ""
+            self.phase = words[word]
+            self.recipient = "" if self.phase is Phase.RECIPIENT else None
+        return pos + 1
+
+    def _recipient(self, text: str, pos: int, end: int) -> int:
+        stop = _RECIPIENT.match(text, pos, min(end, pos + self._limit)).end()  # type: ignore[union-attr]
+        if stop > pos:
+            self.text += text[pos:stop]
+            self.recipient = (self.recipient or "") + text[pos:stop]
+        elif self.recipient:
+            self.phase = Phase.TAIL if text[pos] in wire.WHITESPACE else Phase.FAILED
+        else:
+            self.phase = Phase.FAILED
+        return stop

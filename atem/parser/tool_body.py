@@ -1,0 +1,200 @@
+"""One tool body: its text, its two readings, and where it may end (wire_format 5.4, 5.5).
+
+Rules: this module knows ends, not verdicts: it says at which candidate a body
+is over. What its invokes are worth then is :mod:`verdict`'s. All positions are
+those of the stream.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from .. import wire
+from .calls import Invoke, Reading
+from .provisional import Provisional
+from .rope import Rope
+from .states import Place
+
+if TYPE_CHECKING:
+    from .context import Context
+
+
+class View(NamedTuple):
+    """What a reading holds at one point."""
+
+    place: Place
+    invokes: tuple[Invoke, ...]
+    prose: bool
+    is_open: bool
+    wrapped: bool
+
+
+class Candidate(NamedTuple):
+    """A place where a tool body may end (wire_format 5.4).
+
+    ``end`` is where the body would end, ``terminator`` the marker that stands
+    there, None before a header or the end of the stream.
+    """
+
+    end: int
+    terminator: str | None
+    first: View
+    second: View
+    balanced: bool
+
+    @property
+    def resume(self) -> int:
+        """Where reading would go on."""
+        return self.end + len(self.terminator or "")
+
+    @property
+    def chosen(self) -> View | None:
+        """The reading that reads up to here: the first unless it fails, else the second."""
+        for view in (self.first, self.second):
+            if view.place is not Place.FAILED and (self.balanced or not view.prose):
+                return view
+        return None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the body reads completely up to here and is balanced."""
+        chosen = self.chosen
+        return chosen is not None and not chosen.is_open and self.balanced
+
+
+def _view(reading: Reading) -> View:
+    invokes = list(reading.invokes)
+    if reading.is_open:
+        opened = invokes[-1]
+        invokes[-1] = Invoke(
+            opened.start, opened.name, opened.tag_end, None, opened.parameters[:]
+        )
+    return View(reading.place, tuple(invokes), reading.prose, reading.is_open, reading.wrapped)
+
+
+class ToolBody:
+    """The body of a tool message as far as it was read.
+
+    ``recovered`` marks a message that the recovery of wire_format 5.3 opened,
+    ``headerless`` a block in a body without recipient (5.6). ``undecided`` is
+    the first candidate once that one was not accepted; ``too_long`` is set
+    past ``max_call_chars``.
+    """
+
+    __slots__ = ("_context", "_counts", "_first", "_second", "headerless", "limit", "provisional",
+                 "recipient", "recovered", "rope", "start", "too_long",
+                 "undecided")  # fmt: skip
+
+    def __init__(
+        self,
+        context: Context,
+        start: int,
+        recipient: str | None,
+        *,
+        recovered: bool = False,
+        headerless: bool = False,
+    ) -> None:
+        options = context.options
+        self._context = context
+        self.start = start
+        self.recipient = recipient
+        self.recovered = recovered
+        self.headerless = headerless
+        self.limit = start + options.max_call_chars
+        self.rope = Rope(start)
+        self.undecided: Candidate | None = None
+        self.too_long = False
+        self.provisional = Provisional(context, self.rope, recipient)
+        streams = options.arguments == "stream" and context.trusted and not headerless
+        unglue = self._unglue if "glued" in options.recover else None
+        self._first = Reading(options.max_header, self.provisional if streams else None, unglue)
+        self._second: Reading | None = None
+        self._counts = dict.fromkeys(
+            (
+                wire.INVOKE_OPEN,
+                wire.INVOKE_CLOSE,
+                wire.PARAMETER_OPEN,
+                wire.PARAMETER_CLOSE,
+                wire.BLOCK_OPEN,
+                wire.BLOCK_CLOSE,
+            ),
+            0,
+        )
+
+    @property
+    def in_invoke(self) -> bool:
+        """Whether an invoke is open, as far as the body reads (wire_format 3.1.6)."""
+        second = self._second
+        if self._first.place is not Place.FAILED or second is None:
+            return self._first.is_open
+        return second.is_open
+
+    def append(self, text: str, *, plain: bool) -> None:
+        """Keep text that was fed, as far as the bound allows."""
+        if not self.too_long:
+            self.rope.append(text, plain=plain)
+
+    def text(self, text: str, start: int) -> None:
+        """Read text that holds no tag."""
+        self._first.text(text, start)
+        if self._second is not None:
+            self._second.text(text, start)
+
+    def tag(self, literal: str, start: int) -> None:
+        """Read a tag, or the name of an opening one; fork where the readings part."""
+        self._counts[literal] += 1
+        first = self._first
+        if literal == wire.PARAMETER_OPEN and first.place is Place.VALUE and self._second is None:
+            self._second = first.fork()
+        first.tag(literal, start)
+        if self._second is not None:
+            self._second.tag(literal, start)
+
+    def noise(self, start: int) -> None:
+        """Read a ``<|message|>``, which means nothing in a body."""
+        self._first.noise(start)
+        if self._second is not None:
+            self._second.noise(start)
+
+    def candidate(self, end: int, terminator: str | None) -> Candidate:
+        """The body as it stands, if it ended at ``end``."""
+        first = _view(self._first)
+        second = first if self._second is None else _view(self._second)
+        return Candidate(end, terminator, first, second, self._balanced)
+
+    def accepts(self, candidate: Candidate) -> bool:
+        """Whether the body ends here. Remembers the first candidate that is refused.
+
+        A body that neither reading can read ends at once: nothing that follows
+        could make it whole.
+        """
+        if candidate.whole or not self._context.trusted or self.headerless or self.too_long:
+            return True
+        if self.undecided is None:
+            if candidate.chosen is None:
+                return True
+            self.undecided = candidate
+            self._first.mute()
+        return False
+
+    def mute(self) -> None:
+        """Emit no more provisional events."""
+        self._first.mute()
+
+    @property
+    def _balanced(self) -> bool:
+        counts = self._counts
+        return (
+            counts[wire.INVOKE_OPEN] <= counts[wire.INVOKE_CLOSE]
+            and counts[wire.PARAMETER_OPEN] <= counts[wire.PARAMETER_CLOSE]
+        )
+
+    def _unglue(self, name: str) -> tuple[str, str] | None:
+        """``tool.key`` as tool and key, if that is what it can only be (wire_format 5.7)."""
+        head, dot, key = name.rpartition(".")
+        if not dot or self._context.resolve(name) is not None:
+            return None
+        tool = self._context.resolve(head)
+        if tool is None or key not in (tool.parameters or {}).get("properties", {}):
+            return None
+        return head, key
