@@ -51,11 +51,25 @@ def with_specials_in_the_vocabulary() -> Tokenizer:
     return tok
 
 
+def with_specials_learned_by_merges() -> Tokenizer:
+    """Control literals that the model itself learned, and that were made special afterwards."""
+    tok = Tokenizer(models.BPE())
+    tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tok.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = train.BpeTrainer(vocab_size=2000, initial_alphabet=alphabet)
+    tok.train_from_iterator(list(wire.CONTROL) * 50, trainer)
+    assert set(wire.CONTROL) <= set(tok.get_vocab())
+    tok.add_special_tokens(list(wire.CONTROL))
+    return tok
+
+
 VARIANTS = {
     "flagged special": trained(),
     "flagged non-special": trained(special=False),
     "no pre-tokenizer regex": trained(regex=False),
     "specials in the vocabulary": with_specials_in_the_vocabulary(),
+    "specials learned by merges": with_specials_learned_by_merges(),
     "with a normalizer": trained(normalizer=normalizers.NFKC()),
 }
 WRAPPED = {name: wrap(tok) for name, tok in VARIANTS.items()}
@@ -128,6 +142,13 @@ def test_a_token_may_be_half_a_character() -> None:
     pieces = list(map(tokenizer.token_bytes, tokenizer.encode("𓂀")))
     assert len(pieces) > 1
     assert b"".join(pieces).decode() == "𓂀"
+
+
+def test_a_vocabulary_entry_that_is_no_byte_text_is_its_utf_8_as_in_the_library() -> None:
+    tok = Tokenizer(models.BPE({"a": 0, "日": 1}, []))
+    tok.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tok.decoder = decoders.ByteLevel()
+    assert wrap(tok).token_bytes(1).decode() == tok.decode([1]) == "日"
 
 
 @pytest.mark.parametrize("token_id", [10**6, -1, 2**40])

@@ -63,7 +63,7 @@ def _tool(fields: Fields, where: str) -> Iterator[Message]:
 
 def _assistant(fields: Fields, where: str) -> Iterator[Message]:
     if reasoning := _reasoning(fields, where):
-        yield Message("assistant", reasoning, recipient=wire.SELF, end_turn=False)
+        yield Message("assistant", reasoning, recipient=wire.SELF)
     content = _answer(fields, where)
     recipient = fields.get("recipient") or wire.USER
     calls = fields.get("tool_calls") or ()

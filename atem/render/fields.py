@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NoReturn, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from ..errors import RenderError
 from ..messages import Image, Part, Text, ToolCall, Video
@@ -130,13 +130,9 @@ def read_arguments(arguments: Any, where: str) -> dict[str, Any]:
 
 def _decoded(text: str, where: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise RenderError(
             f"{where}.arguments is no valid JSON ({error}); leave such a call out, "
             "or tell the model about it in a user message"
         ) from error
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON number")

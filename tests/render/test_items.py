@@ -129,6 +129,11 @@ def test_leading_instructions_are_one_system_message_and_later_ones_their_own() 
     assert [m.role for m in read] == ["system", "user", "developer"]
 
 
+def test_a_single_leading_instruction_stays_as_it_is() -> None:
+    read = from_items([{"role": "developer", "content": "A"}, {"role": "user", "content": "u"}])
+    assert read == (Message("developer", "A"), Message("user", "u"))
+
+
 def test_an_output_without_its_call_is_refused_with_its_place() -> None:
     with pytest.raises(RenderError, match=r"items\[1\]\.call_id 'c9'"):
         render([message("user", "x"), output("c9", "y")])
