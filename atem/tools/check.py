@@ -24,6 +24,9 @@ DATA: Final = ("const", "enum", "default", "examples")
 MAPS: Final = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 """Keywords whose value maps names to schemas, so that no key in it is a keyword."""
 
+MAX_CHAIN: Final = 8
+"""References that are followed from the root; a longer chain is judged where it is left."""
+
 
 def faults(tool: Tool) -> Iterator[str]:
     """What makes ``tool`` impossible to call, a sentence each; nothing if it can be called."""
@@ -40,14 +43,28 @@ def _schema_faults(tool: Tool, schema: dict[str, Any]) -> Iterator[str]:
     except Exception as error:  # noqa: BLE001 - a stranger's schema can break in any way
         yield f"not a valid JSON Schema: {shorten(str(getattr(error, 'message', error)))}"
         return
-    kinds = schema.get("type", "object")
-    if "object" not in (kinds if isinstance(kinds, list) else [kinds]):
-        yield f"the schema is of type {kinds!r}, but arguments are always an object"
-    for key in schema.get("properties", {}):
-        if why := names.why_unwritable_key(key):
-            yield f"the parameter {shorten(repr(key))} can't be written: {why}"
+    yield from _root_faults(_root(tool, schema))
     yield from _reference_faults(tool, schema)
     yield from _pattern_faults(schema)
+
+
+def _root(tool: Tool, schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema that describes the arguments: pydantic puts a recursive one behind a ``$ref``."""
+    for _ in range(MAX_CHAIN):
+        target = tool.checker.lookup(schema["$ref"]) if "$ref" in schema else None
+        if not isinstance(target, dict):
+            break
+        schema = target
+    return schema
+
+
+def _root_faults(root: dict[str, Any]) -> Iterator[str]:
+    kinds = root.get("type", "object")
+    if "object" not in (kinds if isinstance(kinds, list) else [kinds]):
+        yield f"the schema is of type {kinds!r}, but arguments are always an object"
+    for key in root.get("properties", {}):
+        if why := names.why_unwritable_key(key):
+            yield f"the parameter {shorten(repr(key))} can't be written: {why}"
 
 
 def _reference_faults(tool: Tool, schema: dict[str, Any]) -> Iterator[str]:
@@ -56,7 +73,7 @@ def _reference_faults(tool: Tool, schema: dict[str, Any]) -> Iterator[str]:
             reference = inner.get(keyword, "#")
             if not reference.startswith("#"):
                 yield f"{shorten(repr(reference))} is outside the schema; put it under $defs"
-            elif not tool.checker.resolves(reference):
+            elif tool.checker.lookup(reference) is None:
                 yield f"{shorten(repr(reference))} leads nowhere in the schema"
 
 

@@ -7,6 +7,9 @@ no other declared tool could have been meant.
 
 from __future__ import annotations
 
+from functools import lru_cache
+from heapq import nlargest
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from atem import wire
@@ -21,6 +24,9 @@ MAX_HEADER: Final = 256
 
 MAX_NAME: Final = MAX_HEADER - len(f"{wire.START}{wire.ASSISTANT} {wire.TO}{wire.MESSAGE}")
 MAX_KEY: Final = wire.MAX_TAG - len(wire.parameter_open(""))
+
+LIKELY: Final = 24
+"""Names that are compared letter by letter for suggestions."""
 
 COMPARED: Final = 128
 """Characters of a name that are compared for suggestions: difflib's work is quadratic in them."""
@@ -39,8 +45,8 @@ def head(name: str) -> str:
 def aliases(names: Iterable[str]) -> dict[str, str]:
     """Every spelling of rules 2 and 3 (wire_format 6) -> the declared name it means.
 
-    Declared names themselves are not in it: exact wins. A spelling of rule 3
-    that two tools claim is left out.
+    To be asked after the declared names themselves, because exact wins. A
+    spelling of rule 3 that two tools claim is left out.
     """
     declared = list(names)
     repeated: dict[str, str | None] = {}
@@ -49,8 +55,6 @@ def aliases(names: Iterable[str]) -> dict[str, str]:
             repeated[spelling] = name if repeated.get(spelling, name) == name else None
     found = {spelling: name for spelling, name in repeated.items() if name is not None}
     found.update((f"{name}.{name}", name) for name in declared)
-    for name in declared:
-        found.pop(name, None)
     return found
 
 
@@ -92,9 +96,22 @@ def nearest(raw_name: str, names: Iterable[str], *, limit: int = 3) -> tuple[str
         spelled.setdefault(name[:COMPARED].casefold(), name)
     same_leaf = [key for key in spelled if leaf(key) == leaf(wanted)]
     prefix = [head(wanted)] if head(wanted) in spelled else []
-    alike = get_close_matches(wanted, spelled, n=limit)
+    alike = get_close_matches(wanted, _likely(wanted, spelled), n=limit)
     best = dict.fromkeys([*same_leaf, *prefix, *alike])
     return tuple(spelled[key] for key in best)[:limit]
+
+
+def _likely(wanted: str, keys: Iterable[str]) -> list[str]:
+    """The few ``keys`` that share most pairs of letters: difflib on all of 1,000 takes 25 ms."""
+    pairs = _pairs(wanted)
+    return nlargest(LIKELY, keys, key=lambda key: len(pairs & _known_pairs(key)) / (len(key) + 1))
+
+
+def _pairs(text: str) -> frozenset[str]:
+    return frozenset(map("".join, pairwise(text)))
+
+
+_known_pairs = lru_cache(maxsize=4096)(_pairs)  # of declared names only: they come back
 
 
 def why_uncallable(name: str) -> str | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, overload
 
 from atem.errors import OptionError
 
@@ -68,6 +68,12 @@ def first_of(*policies: Opinion) -> Policy:
         return Ask()
 
     return policy
+
+
+@overload
+def by_name(rules: Mapping[str, Decision], *, default: Decision = ...) -> Policy: ...
+@overload
+def by_name(rules: Mapping[str, Decision], *, default: None) -> Opinion: ...
 
 
 def by_name(rules: Mapping[str, Decision], *, default: Decision | None = Ask()) -> Opinion:

@@ -56,14 +56,13 @@ class Checker:
         """
         self._draft.check_schema(self._validator.schema, format_checker=FormatChecker(()))
 
-    def resolves(self, reference: str) -> bool:
-        """Whether a local reference (``#…``) leads to something in the schema."""
+    def lookup(self, reference: str) -> object:
+        """What a local reference (``#…``) leads to in the schema; None if to nothing."""
         root = Resource.from_contents(self._validator.schema, DRAFT202012)
         try:
-            Registry().resolver_with_root(root).lookup(reference)
+            return Registry().resolver_with_root(root).lookup(reference).contents
         except Unresolvable:
-            return False
-        return True
+            return None
 
 
 def _nullable(draft: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pydantic import BaseModel, Field, RootModel
 
 from atem.errors import InvalidTool
 from atem.tools import Tool, ToolSet
@@ -68,6 +69,24 @@ BROKEN = [
 def test_a_schema_that_cannot_be_used_is_refused(parameters, message):
     with pytest.raises(InvalidTool, match=message):
         ToolSet([Tool("t", parameters=parameters)]).check()
+
+
+class Node(BaseModel):
+    children: list["Node"] = []
+    label: str = Field("", alias="the<label>")
+
+
+def test_a_schema_behind_a_reference_is_judged_where_it_leads():
+    assert "$ref" in Node.model_json_schema()
+    with pytest.raises(InvalidTool, match="tool 'Node', parameters: the parameter 'the<label>'"):
+        ToolSet([Node]).check()
+    looped = {"$ref": "#/$defs/A", "$defs": {"A": {"$ref": "#/$defs/A"}}}
+    ToolSet([Tool("t", parameters=looped)]).check()
+
+
+def test_a_model_that_is_not_an_object_is_refused():
+    with pytest.raises(InvalidTool, match="of type 'array'"):
+        ToolSet([RootModel[list[int]]]).check()
 
 
 def test_every_fault_of_every_tool_is_listed_at_once():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from difflib import get_close_matches
 
 import pytest
 from hypothesis import example, given
@@ -144,6 +145,21 @@ def test_suggestions_are_declared_tools_nearest_first_and_three_at_most():
     assert set(tools.suggest("read_fil")) <= set(tools.names)
     assert tools.suggest("zzzz") == ()
     assert ToolSet([Tool("read")]).suggest("read.path") == ("read",)
+
+
+def test_among_many_tools_the_nearest_is_still_the_one_that_difflib_finds():
+    verbs = "read write list create delete update search get set open close send".split()
+    nouns = "file files issue branch user mail event note table row cell image".split()
+    many = [f"{verb}_{noun}" for verb in verbs for noun in nouns]
+    tools = ToolSet(map(Tool, many))
+    for name in many[::5]:
+        for typo in (name[1:], name[:-1], name[:3] + "q" + name[3:], name.replace("_", "-")):
+            assert tools.suggest(typo)[:1] == tuple(get_close_matches(typo, many, n=1))
+
+
+def test_suggestions_compare_the_beginning_of_long_names():
+    tools = ToolSet([Tool("t" * 500), Tool("u" * 500)])
+    assert tools.suggest("t" * 100_000) == ("t" * 500,)
 
 
 @pytest.mark.parametrize(
