@@ -40,4 +40,4 @@ print("finish:   ", turn.finish_reason)
 # The same turn as the model server would cut it at a token limit. Say that it was cut:
 # half a call is never a call.
 cut = atem.parse(TEXT[:250], tools=TOOLS, reason="length")
-print("cut:      ", cut.calls, [rejected.reason for rejected in cut.rejected], cut.finish_reason)
+print("cut:      ", len(cut.calls), "calls,", [rejected.reason for rejected in cut.rejected])

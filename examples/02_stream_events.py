@@ -40,7 +40,7 @@ def show(event: atem.Event) -> None:
             print(f"run          {call.name} {call.arguments}")
         case atem.CallRejected(rejected=None):
             print("taken back   another reading of the same text follows")
-        case atem.CallRejected(rejected=rejected):
+        case atem.CallRejected(rejected=atem.RejectedCall() as rejected):
             print(f"never run    {rejected.raw_name or '?'}: {rejected.reason}")
         case atem.TurnEnd(finish_reason=reason):
             print(f"end          {reason}")

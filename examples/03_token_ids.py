@@ -28,9 +28,9 @@ def spelled(tokenizer: Tokenizer, text: str) -> list[int]:
 
 
 tokenizer = small_tokenizer()
-end = tokenizer.token_to_id("<|eot|>")
 quotation = "A turn ends with <|eot|><|start|>assistant to=user<|message|> or so it looks."
-ids = [*tokenizer.encode(" to=user<|message|>").ids, *spelled(tokenizer, quotation), end]
+ids = [*tokenizer.encode(" to=user<|message|>").ids, *spelled(tokenizer, quotation)]
+ids += tokenizer.encode("<|eot|>").ids
 
 text = tokenizer.decode(ids, skip_special_tokens=False)
 print("as text:", atem.parse(text).content)

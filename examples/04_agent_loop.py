@@ -23,36 +23,37 @@ TOOLS = atem.ToolSet([read_file])
 
 def policy(call: atem.ToolCall) -> atem.Allow | atem.Ask | atem.Deny:
     """Only what is known to be harmless runs by itself."""
-    allowed = call.arguments.get("path") in NOTES
-    return atem.Allow() if allowed else atem.Deny("only files in this folder")
+    harmless = call.name == "read_file" and call.arguments.get("path") in NOTES
+    return atem.Allow() if harmless else atem.Deny("only the files in this folder")
 
 
-def calling(name: str) -> str:
-    """A call to ``name`` as the model writes it."""
-    return f""" to={name}<|message|><atem:function_calls>
-<atem:invoke name="{name}">
-<atem:parameter name="path">notes.txt</atem:parameter>
-</atem:invoke>
-</atem:function_calls><|eot|>"""
-
-
-def results(turn: atem.Turn) -> Iterator[atem.Message]:
-    """One tool message for each call, and one for each that was rejected."""
+def history(turn: atem.Turn) -> Iterator[atem.Message]:
+    """What was said, a rejected call as the text that it was; then a reply to each call."""
+    for message in turn.messages:
+        yield from [message] if not message.calls else []
+        for call in message.calls:
+            text, calls = (call.text, ()) if isinstance(call, atem.RejectedCall) else ("", (call,))
+            yield atem.Message("assistant", text, message.recipient, calls)
     for call in turn.calls:
-        tool, decision = TOOLS.get(call.name), policy(call)
-        run = tool is not None and isinstance(decision, atem.Allow)
+        decision, tool = policy(call), TOOLS.get(call.name)
+        run = isinstance(decision, atem.Allow) and tool is not None
         output = tool.call(call.arguments) if tool and run else f"Not run: {decision}"
         yield atem.Message("tool", content=output, name=call.name, call_id=call.id)
     yield from map(TOOLS.feedback, turn.rejected)
 
 
-# The model: it first calls a tool that does not exist, and is told what does.
-SCRIPT = [calling("open_file"), calling("read_file"), " to=user<|message|>Ana.<|eot|>"]
+CALL = """ to={0}<|message|><atem:function_calls>
+<atem:invoke name="{0}">
+<atem:parameter name="path">notes.txt</atem:parameter>
+</atem:invoke>
+</atem:function_calls><|eot|>"""
+# The model: it calls a tool that doesn't exist, is told what does, calls that, and answers.
+SCRIPT = [CALL.format("open_file"), CALL.format("read_file"), " to=user<|message|>Ana.<|eot|>"]
 
 conversation = [atem.Message("user", content="Whom did I want to ask?")]
 for written in SCRIPT:
     prompt = atem.render(conversation, tools=TOOLS).text()
-    print(f"--- a prompt of {len(prompt)} characters ends with:", prompt[-200:], sep="\n")
+    print(f"--- a prompt of {len(prompt)} characters ends with:", prompt[-400:], sep="\n")
     turn = atem.parse(written, tools=TOOLS)
-    conversation += [*turn.messages, *results(turn)]
+    conversation += history(turn)
 print("---", turn.content, sep="\n")

@@ -65,8 +65,9 @@ def as_written(turn: atem.Turn, expect: dict[str, Any]) -> bool:
 def main() -> int:
     """Show all turns; the number of those that are not as written, at most 1."""
     declared = json.loads((TURNS / "tools.json").read_text("utf-8"))
+    paths = sorted(TURNS.glob("*.atem"))
     wrong = 0
-    for path in sorted(TURNS.glob("*.atem")):
+    for path in paths:
         about = json.loads(path.with_suffix(".json").read_text("utf-8"))
         text = path.read_bytes().decode().removesuffix("\n")
         tools = [tool for tool in declared if tool["function"]["name"] in about["tools"]]
@@ -77,7 +78,7 @@ def main() -> int:
         if not as_written(turn, about["expect"]):
             wrong += 1
             print(styled(f"   {path.stem}.json says something else\n", "bad"))
-    print(f"{wrong} turns are not as written" if wrong else "every turn is as written")
+    print(f"not as written: {wrong} of {len(paths)}")
     return min(wrong, 1)
 
 

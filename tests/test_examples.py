@@ -21,7 +21,7 @@ PROMISED = {
         "answer:    Let me look at the loader.",
         "call:      read_file {'path': 'src/loader.py', 'first_line': 80}",
         "finish:    tool_calls",
-        "cut:       [] ['incomplete'] length",
+        "cut:       0 calls, ['incomplete']",
     ],
     "02_stream_events.py": [
         "provisional  write_file is being called",
@@ -114,4 +114,4 @@ def test_the_demo_fails_when_a_turn_is_not_as_written(tmp_path):
         copy.write_bytes(path.read_bytes().replace(b'"reasoning": "They', b'"reasoning": "We'))
     finished = run(str(tmp_path / "demo.py"))
     assert finished.returncode == 1
-    assert "1 turns are not as written" in finished.stdout
+    assert finished.stdout.endswith("not as written: 1 of 1\n")

@@ -49,10 +49,10 @@ class Example:
 
 
 def option(key: str, word: str) -> Any:
-    """An option of the parser as the page writes it: a set for ``recover``, else JSON or a word."""
+    """An option of the parser as the page writes it: a set, a number, ``true`` or a word."""
     if key == "recover":
         return frozenset(word.split(",")) - {"none"}
-    return {"true": True, "false": False}.get(word, word)
+    return int(word) if word.isdigit() else {"true": True}.get(word, word)
 
 
 def examples() -> list[Example]:

@@ -37,7 +37,7 @@ def merged(events):
 
     def kind(event):
         name = type(event).__name__
-        return name if name in DELTAS else id(event), getattr(event, "index", None)
+        return name if name in DELTAS else id(event), event._asdict().get("index")
 
     for _, group in groupby(events, kind):
         first, *more = group
@@ -68,3 +68,18 @@ def test_the_spans_of_the_events_cover_the_text_once(turn):
     events = list(atem.parse_stream([text], tools=TOOLS, reason=turn.get("reason", "stop")))
     edges = [(0, 0), *((event.start, event.end) for event in events), (len(text), len(text))]
     assert all(one[1] == two[0] for one, two in pairwise(edges))
+
+
+def test_the_tokens_of_a_body_are_counted_when_tokens_are_fed():
+    start, message, eom, eot = (
+        atem.Piece(marker, special=True)
+        for marker in ("<|start|>", "<|message|>", "<|eom|>", "<|eot|>")
+    )
+    think = [*map(atem.Piece, [" to", "=self"]), message, *map(atem.Piece, ["One", " two", "."])]
+    answer = [*map(atem.Piece, ["assistant", " to=user"]), message, atem.Piece("Three.")]
+    ends = [
+        event.tokens
+        for event in atem.parse_stream([*think, eom, start, *answer, eot])
+        if isinstance(event, atem.MessageEnd)
+    ]
+    assert ends == [3, 1]
