@@ -3,7 +3,8 @@
 Rules: knows jsonschema, not tools. Imported on the first validation or check.
 Where jsonschema's own keyword could take more than linear time in a value (a
 pattern that backtracks, items compared pairwise), it is replaced here by one
-that gives the same answer.
+that gives the same answer. (``unevaluatedProperties`` beside ``patternProperties``
+is left to jsonschema.)
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ TYPING: Final = ("type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref")
 """Keywords that say what a value may be."""
 
 PATTERN_SECONDS: Final = 0.25
-"""Time for one search of one pattern; beyond it the value counts as not matching."""
+"""Time for one search, and again for each MiB of text; beyond it the value doesn't match."""
 
 
 class Checker:
@@ -86,8 +87,9 @@ def _unless_null(keyword: Any) -> Any:
 
 def _matches(pattern: str, text: str) -> bool | None:
     """Whether ``pattern`` is found in ``text``; None if that takes too long."""
+    allowed = PATTERN_SECONDS * (1 + len(text) / 2**20)
     try:
-        return regex.search(pattern, text, timeout=PATTERN_SECONDS) is not None
+        return regex.search(pattern, text, timeout=allowed) is not None
     except TimeoutError:
         return None
 

@@ -30,7 +30,6 @@ UNREADABLE: Final = (PydanticUserError, PydanticUndefinedAnnotation, SchemaError
 Annotated: TypeAlias = tuple[Any, Any]
 """An annotation and its default (``Parameter.empty``: required)."""
 
-
 UNKNOWN: Final = "the function has no such parameter"
 
 

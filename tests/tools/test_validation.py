@@ -298,6 +298,10 @@ def test_a_pattern_that_backtracks_is_given_up():
     assert time.perf_counter() - start < 5
 
 
+def test_a_long_text_is_given_the_time_that_its_length_needs():
+    assert not under({"pattern": r"(\w+ )+end$"}, "word " * 1_000_000 + "end")
+
+
 def test_a_pattern_may_use_json_schemas_own_syntax():
     assert not under({"pattern": r"^\p{Lu}+$"}, "ÅB")
     assert under({"pattern": r"^\p{Lu}+$"}, "åb")
