@@ -29,7 +29,7 @@ def plan_of(options: argparse.Namespace) -> Plan:
         streams=streams,
         modes=MODES if options.full else ("token",),
         limit=options.limit or (5.0 if options.full else 2.0),
-        repeats=15 if options.full else 9,
+        repeats=40 if options.full else 20,
         memory_of=tuple(ADAPTERS) if options.full else ("atem",),
     )
 
@@ -37,7 +37,9 @@ def plan_of(options: argparse.Namespace) -> Plan:
 def main() -> int:
     """Run and print; 1 with ``--check`` if a promise is broken."""
     words = argparse.ArgumentParser(prog="tests/bench", description=__doc__)
-    words.add_argument("--full", action="store_true", help="every stream in every cut, 15 repeats")
+    words.add_argument(
+        "--full", action="store_true", help="every stream in every cut, more repeats"
+    )
     words.add_argument("--parsers", nargs="+", choices=ADAPTERS, metavar="NAME", help="only these")
     words.add_argument("--streams", nargs="+", choices=MAKERS, metavar="NAME", help="only these")
     words.add_argument("--limit", type=float, help="seconds after which a pass is cut")

@@ -119,8 +119,8 @@ def start(names: list[str]) -> tuple[list[Process], dict[str, str]]:
 
 
 def repeats(seconds: float, most: int) -> int:
-    """How often to repeat a pass that took so long."""
-    return most if seconds < 0.1 else min(most, 5) if seconds < 0.5 else 2 if seconds < 1 else 0
+    """How often to repeat a pass that took so long: about a second's worth."""
+    return min(most, int(1 / seconds))
 
 
 def measure_speed(processes: list[Process], plan: Plan, row: dict[str, Cell]) -> None:
@@ -150,7 +150,7 @@ def measure_latency(processes: list[Process], plan: Plan, row: dict[str, Cell]) 
             cell = row[process.name]
             if cell.error or (turn and (not cell.whole or min(cell.seconds) > 0.5)):
                 continue
-            answer = process.ask("latency", limit=plan.limit)
+            answer = process.ask("latency", limit=plan.limit / 2)
             if "p99" in answer:
                 cell.p99.append(answer["p99"])
                 cell.longest = max(cell.longest, answer["max"])
@@ -207,8 +207,8 @@ def measure_oracle(processes: list[Process], plan: Plan, cells: Cells) -> None:
 def measure_growth(processes: list[Process]) -> dict[str, list[list[float]]]:
     """Time of one argument over its size.
 
-    Each round goes over the sizes and both parsers, so that a round's slopes
-    compare even if the machine is faster in one round than in another.
+    Each round goes over all sizes and both parsers, so that none of them has
+    the machine's quiet moments to itself.
     """
     growth: dict[str, list[list[float]]] = {}
     compared = [process for process in processes if process.name in ("ref-event", "atem")]

@@ -144,8 +144,8 @@ def tables(names: list[str], cells: Cells) -> Iterator[str]:
         return {key: row for key, row in rows.items() if any(row)}
 
     yield from table(
-        "deltas per second, best pass (! result differs from the truth; % of the stream seen when "
-        "time ran out, which flatters)",
+        "deltas per second of processor time, best pass (! result differs from the "
+        "truth; % of the stream seen when time ran out, which flatters)",
         names,
         column(rate, cut=True),
     )
@@ -170,31 +170,22 @@ def cell_of(cells: Cells, stream: str, name: str) -> Cell | None:
 
 
 def speedup(cells: Cells, stream: str, fast: str, slow: str) -> float | None:
-    """How many times more deltas a second ``fast`` takes.
-
-    Of two whole passes, the median over repeats that ran side by side; a cut
-    pass counts with its rate.
-    """
-    a, b = cell_of(cells, stream, fast), cell_of(cells, stream, slow)
-    if a is None or b is None:
-        return None
-    if a.whole and b.whole:
-        pairs = zip(a.seconds, b.seconds, strict=False)
-        return statistics.median(theirs / ours for ours, theirs in pairs)
-    return a.rate / b.rate
+    """How many times more deltas a second ``fast`` takes, best pass against best pass."""
+    ours, theirs = cell_of(cells, stream, fast), cell_of(cells, stream, slow)
+    return None if ours is None or theirs is None else ours.rate / theirs.rate
 
 
 def steeper(growth: dict[str, list[list[float]]]) -> float | None:
-    """How much larger atem's exponent of time over size is: median over rounds."""
+    """How much larger atem's exponent of time over size is, from the best round of each size."""
     if not {"atem", "ref-event"} <= set(growth):
         return None
     sizes = [math.log(size) for size in GROWTH.values()]
 
-    def slope(seconds: list[float]) -> float:
-        return statistics.linear_regression(sizes, [math.log(s) for s in seconds]).slope
+    def slope(rounds: list[list[float]]) -> float:
+        best = [math.log(min(seconds)) for seconds in zip(*rounds, strict=True)]
+        return statistics.linear_regression(sizes, best).slope
 
-    rounds = zip(growth["atem"], growth["ref-event"], strict=True)
-    return statistics.median(slope(ours) - slope(theirs) for ours, theirs in rounds)
+    return slope(growth["atem"]) - slope(growth["ref-event"])
 
 
 def late_ratio(cells: Cells, stream: str) -> float | None:
