@@ -256,8 +256,10 @@ class Bodies(Scanner):
         if self._base + end > tool.limit and not tool.too_long:
             return self._outgrow(text, start)
         if marker in wire.TERMINATORS:
+            tool.interrupt()
             self._begin_boundary(marker, start)
         elif marker == wire.START and not tool.headerless:
+            tool.interrupt()
             self._framed_header(position)
             self._go(Signal.START)
         elif marker == wire.START:
@@ -272,9 +274,8 @@ class Bodies(Scanner):
         """The body passes ``max_call_chars``; the position to go on from."""
         tool = self._body
         if tool.undecided is not None:
-            if self._refute(tool.undecided, barred=True):
-                return len(text)
-            self._distrust("text was read again too often")
+            self._refute(tool.undecided, barred=True)
+            return len(text)
         tool.mute()
         tool.too_long = True
         if tool.headerless:
@@ -324,6 +325,8 @@ class Bodies(Scanner):
         """End the tool body at ``candidate`` if it ends there; else it is undecided."""
         tool = self._body
         was_undecided = tool.undecided is not None
+        if candidate.doubtful and self.context.refutations == MAX_REFUTATIONS:
+            self._distrust("text was read again too often")
         if tool.accepts(candidate):
             self._settle(candidate, ending)
             self._close(candidate)
@@ -350,13 +353,8 @@ class Bodies(Scanner):
         if candidate.terminator is None and candidate.end < self._next:
             self._problem("missing_terminator", "a tool message ended without a terminator")
 
-    def _refute(self, first: Candidate, *, barred: bool) -> bool:
-        """End the undecided body at its first candidate and read the rest again (wire_format 5.4).
-
-        False if the turn has had its share of that; then nothing has changed.
-        """
-        if self.context.refutations == MAX_REFUTATIONS:
-            return False
+    def _refute(self, first: Candidate, *, barred: bool) -> None:
+        """End the undecided body at its first candidate and read the rest again (wire_format 5.4)."""
         self.context.refutations += 1
         rope = self._body.rope
         if barred:
@@ -368,7 +366,6 @@ class Bodies(Scanner):
         self._next = first.resume
         for text, plain, _at in rope.stretches(first.resume, rope.end):
             self._push(text, plain)
-        return True
 
     def _distrust(self, why: str) -> None:
         if self.context.trusted:

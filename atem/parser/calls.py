@@ -18,6 +18,7 @@ from .. import wire
 from .states import IN_TAG, OPEN, PROSE, STRUCTURE, Place
 
 _NAME: Final = re.compile(f'[{wire.WHITESPACE}]name="([^"]*)"')
+_OPEN_NAME: Final = re.compile(f'[{wire.WHITESPACE}]name="[^"]*\\Z')
 
 Unglue = Callable[[str], "tuple[str, str] | None"]
 """Splits a swallowed parameter tag ``tool.key`` into its halves, or None (wire_format 5.7)."""
@@ -64,16 +65,14 @@ class Listener(Protocol):
 def tag_name(attributes: str) -> str | None:
     """The name in a tag's attribute text, or None if the tag is not well formed (wire_format 3, 5.7).
 
-    One double-quoted name, not empty once a stray ``<|message|>`` is removed;
-    no other ``<``; not self-closing. Two names are nobody's guess.
+    One double-quoted name, not empty once a stray ``<|message|>`` is removed,
+    and not self-closing. Two names are nobody's guess.
     """
     found = _NAME.findall(attributes)
-    if len(found) != 1 or "<" in _NAME.sub("", attributes):
-        return None
-    if attributes.rstrip(wire.WHITESPACE).endswith("/"):
+    if len(found) != 1 or attributes.rstrip(wire.WHITESPACE).endswith("/"):
         return None
     name: str = found[0].replace(wire.MESSAGE, "")
-    return None if not name or "<" in name or ">" in name else name
+    return name or None
 
 
 class Reading:
@@ -162,11 +161,16 @@ class Reading:
                     return
 
     def noise(self, start: int) -> None:
-        """Read a ``<|message|>``: noise inside a tag, text elsewhere (wire_format 5.7)."""
-        if self.place in IN_TAG:
+        """Read a ``<|message|>``: noise inside a quoted name, text elsewhere (wire_format 5.7)."""
+        if self.place in IN_TAG and _OPEN_NAME.search(self._tag):
             self._grow_tag(wire.MESSAGE)
         else:
             self.text(wire.MESSAGE, start)
+
+    def interrupt(self) -> None:
+        """A framing marker follows: a tag that is not whole meets its ``<`` (wire_format 3)."""
+        if self.place in IN_TAG:
+            self._not_a_tag()
 
     def _outside(self, text: str) -> None:
         if not text.strip(wire.WHITESPACE):

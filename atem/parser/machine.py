@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from .. import wire
 from .bodies import Bodies
 from .events import TurnEnd
-from .lexer import TAGS
 from .states import Signal, State
 from .verdict import Ending
 
@@ -109,15 +108,17 @@ class Machine(Bodies):
 
     def _end_tool(self, marker: str | None, start: int) -> None:
         tool = self._body
+        tool.interrupt()
         candidate = tool.candidate(start, marker)
         first = tool.undecided
-        if first is not None and not candidate.whole and self._refute(first, barred=False):
-            self._flush_tail()
-            self._settle_doubt(start)
-            self._end_message(marker, start)
+        if first is None or candidate.whole:
+            self._settle(candidate, Ending())
+            self._close(candidate)
             return
-        self._settle(candidate, Ending(barred=first is not None and not candidate.whole))
-        self._close(candidate)
+        self._refute(first, barred=False)
+        self._flush_tail()
+        self._settle_doubt(start)
+        self._end_message(marker, start)
 
     # -- the end of the stream ------------------------------------------------------
 
@@ -148,10 +149,14 @@ class Machine(Bodies):
             self._flush_tail()
             return False
         self._framed_header(self._next - len(self._tail))
+        self._tail = ""
         return self._end_header(cut)
 
     def _end_header(self, _cut: bool) -> bool:
         """A header that the stream cuts is framing (wire_format 3.1.8)."""
+        if not wire.MESSAGE.startswith(self._tail):
+            self._flush_tail()
+            return False
         self._tail = ""
         self._unfinished = True
         self._drop_header(self._next)
@@ -171,27 +176,25 @@ class Machine(Bodies):
         return False
 
     def _end_tool_body(self, cut: bool) -> bool:
-        in_tag = bool(self._tail) and any(tag.startswith(self._tail) for tag in TAGS)
+        tool = self._body
+        in_tag = bool(self._tail) and tool.may_become_tag(self._tail)
         if not in_tag:
             self._flush_tail()
         self._tail = ""
-        tool = self._body
         candidate = tool.candidate(self._next, None)
         first = tool.undecided
-        refuted = first is not None and (cut or in_tag or not candidate.whole)
-        if first is not None and refuted and self._refute(first, barred=cut):
+        if first is not None and (cut or in_tag or not candidate.whole):
+            self._refute(first, barred=cut)
             return False
-        if refuted:
-            self._distrust("text was read again too often")
         self._note_unfinished(candidate, in_tag)
-        self._settle(candidate, Ending(cut=cut or in_tag, unfinished=True, barred=refuted))
+        self._settle(candidate, Ending(cut or in_tag, unfinished=True, in_tag=in_tag))
         self._close(candidate)
         return True
 
     def _note_unfinished(self, candidate: Candidate, in_tag: bool) -> None:
         chosen = candidate.chosen
-        is_open = chosen is not None and (chosen.is_open or chosen.wrapped)
-        self._unfinished = self._unfinished or in_tag or is_open
+        if chosen is not None:
+            self._unfinished = in_tag or chosen.is_open or chosen.wrapped
 
     def _end_boundary(self, cut: bool) -> bool:
         held = self._held
@@ -209,20 +212,19 @@ class Machine(Bodies):
             self._text_after_turn(start)
             return True
         self._framed_header(start)
+        self._tail = ""
         return self._end_header(cut)
 
     def _end_tool_at_boundary(self, cut: bool) -> bool:
         """End a tool body whose terminator is the last of the stream (wire_format 4, 5.4)."""
         held, tool = self._held, self._body
-        first = tool.undecided
-        if first is None or not cut:
-            if self._decide(tool.candidate(held.start, held.terminator), Ending(cut=cut)):
+        cut_here = cut and held.header is None and not self._tail
+        if tool.undecided is None or not cut_here:
+            candidate = tool.candidate(held.start, held.terminator)
+            if self._decide(candidate, Ending(cut=cut_here)):
                 return True
-            first = tool.undecided
-        assert first is not None, "a candidate that is refused is remembered"
-        if not self._refute(first, barred=cut):
-            self._go(Signal.LITERAL_IN_TOOL)
-            tool.text(held.text, held.start)
+        assert tool.undecided is not None, "a candidate that is refused is remembered"
+        self._refute(tool.undecided, barred=cut)
         return False
 
     def _end_over(self, _cut: bool) -> bool:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .. import wire
 from .calls import Invoke, Reading
+from .context import MAX_REFUTATIONS
 from .provisional import Provisional
 from .rope import Rope
-from .states import Place
+from .states import STRUCTURE, Place
 
 if TYPE_CHECKING:
     from .context import Context
@@ -60,6 +61,11 @@ class Candidate(NamedTuple):
         """Whether the body reads completely up to here and is balanced."""
         chosen = self.chosen
         return chosen is not None and not chosen.is_open and self.balanced
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether the body reads up to here, but is not whole: it may go on behind."""
+        return self.chosen is not None and not self.whole
 
 
 def _view(reading: Reading) -> View:
@@ -156,6 +162,18 @@ class ToolBody:
         if self._second is not None:
             self._second.noise(start)
 
+    def interrupt(self) -> None:
+        """A framing marker follows, whatever it means: no tag goes on behind it."""
+        self._first.interrupt()
+        if self._second is not None:
+            self._second.interrupt()
+
+    def may_become_tag(self, tail: str) -> bool:
+        """Whether the end of the stream behind ``tail`` cut a tag that might stand here."""
+        failed = self._first.place is Place.FAILED and self._second is not None
+        reading = self._second if failed and self._second is not None else self._first
+        return any(tag.startswith(tail) for tag in STRUCTURE[reading.place])
+
     def candidate(self, end: int, terminator: str | None) -> Candidate:
         """The body as it stands, if it ended at ``end``."""
         first = _view(self._first)
@@ -166,12 +184,13 @@ class ToolBody:
         """Whether the body ends here. Remembers the first candidate that is refused.
 
         A body that neither reading can read ends at once: nothing that follows
-        could make it whole.
+        could make it whole. So does one that may not be read again.
         """
-        if candidate.whole or not self._context.trusted or self.headerless or self.too_long:
+        last = self._context.refutations == MAX_REFUTATIONS
+        if candidate.whole or last or self.headerless or self.too_long:
             return True
         if self.undecided is None:
-            if candidate.chosen is None:
+            if not candidate.doubtful:
                 return True
             self.undecided = candidate
             self._first.mute()

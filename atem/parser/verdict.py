@@ -28,12 +28,13 @@ class Ending(NamedTuple):
 
     ``cut``: this message was the last one, and the stream was closed with
     "length" or in the middle of a tag. ``unfinished``: the stream ended inside
-    the body. ``barred``: the body was undecided when it was cut, or is not
-    trusted (wire_format 4, 5.4).
+    the body, ``in_tag``: in the middle of a tag. ``barred``: the body was
+    undecided when it was cut, or is not trusted (wire_format 4, 5.4).
     """
 
     cut: bool = False
     unfinished: bool = False
+    in_tag: bool = False
     barred: bool = False
 
 
@@ -117,7 +118,8 @@ class _Verdict:
 
     def _breaks_a_rule(self, view: View) -> bool:
         """Rules by which all calls of a message fall together (wire_format 5.3, 10)."""
-        if self.body.recovered and view.place is Place.TRAIL:
+        trailing = view.place is Place.TRAIL or (view.place is Place.AFTER and self.ending.in_tag)
+        if self.body.recovered and trailing:
             return True
         if self.options.one_invoke_per_message and len(view.invokes) > 1:
             return True
@@ -136,8 +138,7 @@ class _Verdict:
 
     def _no_call(self, view: View) -> None:
         body, recipient = self.body, self.body.recipient or ""
-        attempted = view.place is not Place.LEAD
-        if not attempted and self.context.resolve(recipient) is None:
+        if self.context.resolve(recipient) is None:
             text = body.rope.slice(body.start, self.candidate.end)
             self.problems.append(
                 ("undeclared_channel", f"text to undeclared recipient {recipient!r}: {text}")
@@ -178,10 +179,11 @@ class _Verdict:
             self.body.provisional.withdraw()
         allowed = self._closed_alike(view) if self._strict(view) else None
         for invoke in view.invokes:
-            if invoke.end is None or self.ending.barred or self._barred(invoke, allowed):
+            if invoke.end is None:
                 self._incomplete(invoke)
             else:
-                self._complete(invoke, invoke.end)
+                doubtful = allowed is not None and (invoke.start, invoke.end) not in allowed
+                self._complete(invoke, invoke.end, barred=self.ending.barred or doubtful)
 
     def _strict(self, view: View) -> bool:
         """Whether the cut rule asks for both readings (wire_format 4)."""
@@ -195,9 +197,6 @@ class _Verdict:
         other = self.candidate.second if view is self.candidate.first else self.candidate.first
         return {(invoke.start, invoke.end) for invoke in other.invokes}
 
-    def _barred(self, invoke: Invoke, allowed: set[tuple[int, int | None]] | None) -> bool:
-        return allowed is not None and (invoke.start, invoke.end) not in allowed
-
     def _incomplete(self, invoke: Invoke) -> None:
         end = self.candidate.end if invoke.end is None else invoke.end
         text = self.body.rope.slice(invoke.start, end)
@@ -206,11 +205,14 @@ class _Verdict:
         )
         _put_rejection(self.context, self._live(invoke), rejected)
 
-    def _complete(self, invoke: Invoke, end: int) -> None:
+    def _complete(self, invoke: Invoke, end: int, *, barred: bool) -> None:
         tool = self.context.resolve(invoke.name)
         arguments = self._arguments(invoke, tool)
         if tool is None and self.options.unknown != "forward":
             self._unknown(invoke, arguments)
+            return
+        if barred:
+            self._incomplete(invoke)
             return
         errors = self._violations(tool, arguments)
         if errors and self.options.validate == "reject":

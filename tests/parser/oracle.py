@@ -157,7 +157,9 @@ class _Turn:
         self._problem("bad_header")
         ends = terminators(self.text, at)
         end = ends[0] if ends else len(self.text)
-        if end - at > MAX_HEADER or not is_prefix(FRAMED, self.text[at:end]):
+        # A marker that is not whole is text, but for the end of the stream (wire_format 4).
+        broken = bool(ends) and "<" in self.text[at + 1 : end]
+        if broken or end - at > MAX_HEADER or not is_prefix(FRAMED, self.text[at:end]):
             self.next = Body(at, None)
         elif ends:
             self._go_on(Candidate(end, "terminator"))
@@ -210,6 +212,8 @@ class _Turn:
         # Choice: once the re-readings are used up, a message is not held open any more.
         if self.rereads < REREADS:
             for end in later:
+                if self.cut and self._is_last(end):
+                    break  # the end of a cut stream decides nothing
                 result_there = self._read_to(body, end.at)
                 if result_there.state == "complete" and balanced(self.text[body.at : end.at]):
                     return self._settle(body, end, result_there)
