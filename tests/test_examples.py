@@ -35,7 +35,7 @@ PROMISED = {
         "as ids:  A turn ends with <|eot|><|start|>assistant to=user<|message|> or so it looks.",
     ],
     "04_agent_loop.py": [
-        '<|start|>tool read_file<|message|><tool_output name="read_file">',
+        '</atem:function_calls><|eot|><|start|>tool read_file<|message|><tool_output name="read_file">',
         "Buy rope. Ask Ana about the tide table.",
         "</tool_output><|eot|><|start|>assistant",
         "Ana.",
