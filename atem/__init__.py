@@ -2,7 +2,7 @@
 
 ``parse`` and ``parse_stream`` turn what a model writes into events and calls,
 ``render`` turns a conversation into a prompt, ``ToolSet`` describes the tools.
-Names are loaded on first use: ``import atem`` costs next to nothing.
+Most names are loaded on first use: ``import atem`` costs next to nothing.
 """
 
 from __future__ import annotations
@@ -10,16 +10,29 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+# Not lazy: the package of the same name would take the function's place.
+from .render import render as render
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .engine import Step as Step
     from .errors import AtemError as AtemError
+    from .errors import InvalidArguments as InvalidArguments
+    from .errors import InvalidTool as InvalidTool
     from .errors import MissingExtra as MissingExtra
+    from .errors import OptionError as OptionError
+    from .errors import ParserClosed as ParserClosed
+    from .errors import RenderError as RenderError
+    from .errors import TokenError as TokenError
+    from .errors import ToolError as ToolError
     from .errors import UnknownTool as UnknownTool
+    from .messages import Image as Image
     from .messages import Message as Message
     from .messages import RejectedCall as RejectedCall
     from .messages import ToolCall as ToolCall
+    from .messages import Video as Video
+    from .messages import Violation as Violation
     from .parser.api import Parser as Parser
     from .parser.api import aparse_stream as aparse_stream
     from .parser.api import parse as parse
@@ -39,17 +52,43 @@ if TYPE_CHECKING:
     from .parser.fold import collect as collect
     from .parser.two_stage import Text as Text
     from .parser.two_stage import split_channels as split_channels
+    from .render import Prompt as Prompt
+    from .render import from_chat as from_chat
+    from .render import from_items as from_items
+    from .render import render_turn as render_turn
+    from .tools import Allow as Allow
+    from .tools import Ask as Ask
+    from .tools import Deny as Deny
+    from .tools import Policy as Policy
+    from .tools import Tool as Tool
+    from .tools import ToolSet as ToolSet
+    from .tools import allow_all as allow_all
+    from .tools import ask_all as ask_all
+    from .tools import by_name as by_name
+    from .tools import feedback as feedback
+    from .tools import first_of as first_of
+    from .tools import tool as tool
+    from .tools import validate as validate
     from .wire import Piece as Piece
 
 _EXPORTS: Final[dict[str, str]] = {
+    "Step": "engine",
     "AtemError": "errors",
+    "InvalidArguments": "errors",
+    "InvalidTool": "errors",
     "MissingExtra": "errors",
+    "OptionError": "errors",
+    "ParserClosed": "errors",
+    "RenderError": "errors",
+    "TokenError": "errors",
+    "ToolError": "errors",
     "UnknownTool": "errors",
+    "Image": "messages",
     "Message": "messages",
     "RejectedCall": "messages",
     "ToolCall": "messages",
-    "Piece": "wire",
-    "Step": "engine",
+    "Video": "messages",
+    "Violation": "messages",
     "Parser": "parser.api",
     "aparse_stream": "parser.api",
     "parse": "parser.api",
@@ -69,10 +108,28 @@ _EXPORTS: Final[dict[str, str]] = {
     "collect": "parser.fold",
     "Text": "parser.two_stage",
     "split_channels": "parser.two_stage",
+    "Prompt": "render",
+    "from_chat": "render",
+    "from_items": "render",
+    "render_turn": "render",
+    "Allow": "tools",
+    "Ask": "tools",
+    "Deny": "tools",
+    "Policy": "tools",
+    "Tool": "tools",
+    "ToolSet": "tools",
+    "allow_all": "tools",
+    "ask_all": "tools",
+    "by_name": "tools",
+    "feedback": "tools",
+    "first_of": "tools",
+    "tool": "tools",
+    "validate": "tools",
+    "Piece": "wire",
 }
 """Public name -> the module that holds it."""
 
-__all__ = sorted(_EXPORTS)  # noqa: PLE0605
+__all__ = sorted([*_EXPORTS, "render"])  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:

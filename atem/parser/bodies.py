@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from .. import wire
 from .boundary import Boundary
 from .context import MAX_REFUTATIONS
+from .handover import read_note
 from .header import Header, Phase
 from .scanner import Scanner
 from .states import Signal, State
@@ -40,7 +41,7 @@ class Bodies(Scanner):
         self._header = Header(first, 0, self.options.max_header)
         self._probe = ""  # whitespace between a recovered header and its block
         self._boundary: Boundary | None = None
-        self._discarding = False  # text after the turn has been reported
+        self.discarding = False  # text after the turn has been reported
 
     # -- opening a message ----------------------------------------------------
 
@@ -61,7 +62,8 @@ class Bodies(Scanner):
         signal = self._signal_of(recipient)
         self.message.open(recipient, body)
         if signal is Signal.TOOL_HEADER:
-            self._tool = ToolBody(self.context, body, recipient, recovered=recovered)
+            note = read_note(self._header.text) if self.options.framed else None
+            self._tool = ToolBody(self.context, body, recipient, recovered=recovered, note=note)
             self._tool.append(text, plain=self._plain)
         self._go(signal)
 
@@ -325,13 +327,13 @@ class Bodies(Scanner):
         """End the tool body at ``candidate`` if it ends there; else it is undecided."""
         tool = self._body
         was_undecided = tool.undecided is not None
-        if candidate.doubtful and self.context.refutations == MAX_REFUTATIONS:
+        if tool.note is None and candidate.doubtful and self.context.refutations == MAX_REFUTATIONS:
             self._distrust("text was read again too often")
         if tool.accepts(candidate):
             self._settle(candidate, ending)
             self._close(candidate)
             return True
-        if not was_undecided:
+        if not was_undecided and tool.note is None:
             tool.provisional.withdraw()
             self._problem(
                 "undecided",
@@ -344,7 +346,8 @@ class Bodies(Scanner):
         tool = self._body
         if tool.too_long and not candidate.whole and not tool.headerless:
             self._distrust("a call that was too long has no certain end")
-        barred = ending.barred or not self.context.trusted
+        noted = tool.note is not None and tool.note.barred
+        barred = ending.barred or noted or not self.context.trusted
         settle(self.context, tool, candidate, ending._replace(barred=barred))
         self._tool = None
 
@@ -375,9 +378,7 @@ class Bodies(Scanner):
     # -- boundaries -----------------------------------------------------------
 
     def _begin_boundary(self, marker: str, start: int) -> None:
-        self._boundary = Boundary(
-            marker, self._base + start, self.state, self.options.max_header
-        )
+        self._boundary = Boundary(marker, self._base + start, self.state, self.options.max_header)
         self._go(Signal.TERMINATOR)
 
     @property
@@ -441,9 +442,7 @@ class Bodies(Scanner):
     def _end_at(self, held: Boundary, ending: Ending) -> bool:
         """End what the boundary interrupted; False if that is a tool body that goes on."""
         if held.interrupted is State.TOOL:
-            return self._decide(
-                self._body.candidate(held.start, held.terminator), ending
-            )
+            return self._decide(self._body.candidate(held.start, held.terminator), ending)
         if held.interrupted is State.HEADER:
             self._drop_header(held.start)
         else:
@@ -464,9 +463,11 @@ class Bodies(Scanner):
         return end
 
     def _text_after_turn(self, position: int) -> None:
-        if not self._discarding:
-            self._discarding = True
-            self._problem("text_after_turn", "text after the end of the turn is discarded", position)
+        if not self.discarding:
+            self.discarding = True
+            self._problem(
+                "text_after_turn", "text after the end of the turn is discarded", position
+            )
 
     texts = {
         State.OPENING: _opening_text,

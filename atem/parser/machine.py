@@ -27,6 +27,7 @@ class Machine(Bodies):
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
+        self.header_cut = False  # the stream ended in a header
         self._unfinished = False  # framing or a call is open at the end of the stream
         if self.options.channel is not None:
             self._open(self.options.channel, "", 0)
@@ -158,7 +159,7 @@ class Machine(Bodies):
             self._flush_tail()
             return False
         self._tail = ""
-        self._unfinished = True
+        self._unfinished = self.header_cut = True
         self._drop_header(self._next)
         return True
 
@@ -223,8 +224,10 @@ class Machine(Bodies):
             candidate = tool.candidate(held.start, held.terminator)
             if self._decide(candidate, Ending(cut=cut_here)):
                 return True
-        assert tool.undecided is not None, "a candidate that is refused is remembered"
-        self._refute(tool.undecided, barred=cut)
+        if tool.undecided is None:  # refused by a note of the first stage
+            self._literal(0)
+        else:
+            self._refute(tool.undecided, barred=cut)
         return False
 
     def _end_over(self, _cut: bool) -> bool:

@@ -37,9 +37,7 @@ def announce(
     context: Context, invoke: Invoke, tool: Tool | None, recipient: str | None, end: int
 ) -> Live:
     """Emit the ``CallStart`` of ``invoke`` under a fresh index."""
-    live = Live(
-        context.fresh_index(), context.options.new_id(), invoke.start, context.types(tool)
-    )
+    live = Live(context.fresh_index(), context.options.new_id(), invoke.start, context.types(tool))
     name = invoke.name if tool is None else tool.name
     namespace = None if tool is None else tool.namespace
     fields = (live.index, live.id, name, namespace, invoke.name, recipient)

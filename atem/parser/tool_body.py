@@ -18,6 +18,7 @@ from .states import STRUCTURE, Place
 
 if TYPE_CHECKING:
     from .context import Context
+    from .handover import Handover
 
 
 class View(NamedTuple):
@@ -50,9 +51,14 @@ class Candidate(NamedTuple):
 
     @property
     def chosen(self) -> View | None:
-        """The reading that reads up to here: the first unless it fails, else the second."""
+        """The reading that reads up to here: the first unless it fails, else the second.
+
+        One that has closed all its invokes fails also if there is prose around
+        them and the body is not balanced (wire_format 5.5).
+        """
         for view in (self.first, self.second):
-            if view.place is not Place.FAILED and (self.balanced or not view.prose):
+            tolerable = view.is_open or self.balanced or not view.prose
+            if view.place is not Place.FAILED and tolerable:
                 return view
         return None
 
@@ -72,9 +78,7 @@ def _view(reading: Reading) -> View:
     invokes = list(reading.invokes)
     if reading.is_open:
         opened = invokes[-1]
-        invokes[-1] = Invoke(
-            opened.start, opened.name, opened.tag_end, None, opened.parameters[:]
-        )
+        invokes[-1] = Invoke(opened.start, opened.name, opened.tag_end, None, opened.parameters[:])
     return View(reading.place, tuple(invokes), reading.prose, reading.is_open, reading.wrapped)
 
 
@@ -87,9 +91,23 @@ class ToolBody:
     past ``max_call_chars``.
     """
 
-    __slots__ = ("_context", "_counts", "_first", "_second", "headerless", "limit", "provisional",
-                 "recipient", "recovered", "rope", "start", "too_long",
-                 "undecided")  # fmt: skip
+    __slots__ = (
+        "_context",
+        "_counts",
+        "_first",
+        "_second",
+        "headerless",
+        "limit",
+        "note",
+        "provisional",
+        "recipient",
+        "recovered",
+        "refused",
+        "rope",
+        "start",
+        "too_long",
+        "undecided",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -99,12 +117,15 @@ class ToolBody:
         *,
         recovered: bool = False,
         headerless: bool = False,
+        note: Handover | None = None,
     ) -> None:
         options = context.options
         self._context = context
         self.start = start
         self.recipient = recipient
-        self.recovered = recovered
+        self.recovered = recovered or (note is not None and note.recovered)
+        self.note = note
+        self.refused = 0  # candidates behind which the body went on
         self.headerless = headerless
         self.limit = start + options.max_call_chars
         self.rope = Rope(start)
@@ -186,6 +207,9 @@ class ToolBody:
         A body that neither reading can read ends at once: nothing that follows
         could make it whole. So does one that may not be read again.
         """
+        if self.note is not None:
+            self.refused += 1
+            return self.refused > self.note.refused
         last = self._context.refutations == MAX_REFUTATIONS
         if candidate.whole or last or self.headerless or self.too_long:
             return True
@@ -194,6 +218,7 @@ class ToolBody:
                 return True
             self.undecided = candidate
             self._first.mute()
+        self.refused += 1
         return False
 
     def mute(self) -> None:

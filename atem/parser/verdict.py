@@ -75,7 +75,9 @@ def _reject_all(context: Context, body: ToolBody, rejected: RejectedCall) -> Non
 def _put_rejection(context: Context, live: Live | None, rejected: RejectedCall) -> None:
     if live is not None:
         rejected = _with(rejected, id=live.id)
-    context.out.put(CallRejected, None if live is None else live.index, rejected, end=rejected.span[1])
+    context.out.put(
+        CallRejected, None if live is None else live.index, rejected, end=rejected.span[1]
+    )
 
 
 def _with(rejected: RejectedCall, **changes: Any) -> RejectedCall:
@@ -103,10 +105,12 @@ class _Verdict:
             return
         if self.body.headerless and not self._is_nothing_but_calls(view):
             self._put_content()
-        elif view is None or self._breaks_a_rule(view):
+        elif view is None:
             self._malformed()
         elif not view.invokes:
             self._no_call(view)
+        elif self._breaks_a_rule(view):
+            self._malformed()
         elif self._is_content(view):
             self._put_content()
         else:
@@ -200,9 +204,7 @@ class _Verdict:
     def _incomplete(self, invoke: Invoke) -> None:
         end = self.candidate.end if invoke.end is None else invoke.end
         text = self.body.rope.slice(invoke.start, end)
-        rejected = _rejected(
-            self.body, "incomplete", invoke.name, text, (invoke.start, end)
-        )
+        rejected = _rejected(self.body, "incomplete", invoke.name, text, (invoke.start, end))
         _put_rejection(self.context, self._live(invoke), rejected)
 
     def _complete(self, invoke: Invoke, end: int, *, barred: bool) -> None:
@@ -281,13 +283,13 @@ class _Verdict:
         for key, start, end in invoke.parameters:
             if key in spans:
                 self.problems.append(
-                    ("duplicate_parameter", f"{invoke.name}: {key!r} was given more than once; "
-                     "the last value counts")
+                    (
+                        "duplicate_parameter",
+                        f"{invoke.name}: {key!r} was given more than once; the last value counts",
+                    )
                 )
             spans[key] = (start, end)
-        return {
-            key: types[key].decode(self.body.rope.slice(*span)) for key, span in spans.items()
-        }
+        return {key: types[key].decode(self.body.rope.slice(*span)) for key, span in spans.items()}
 
     def _violations(self, tool: Tool | None, arguments: dict[str, Any]) -> tuple[Violation, ...]:
         if tool is None or tool.parameters is None or self.options.validate == "off":
@@ -300,6 +302,8 @@ class _Verdict:
         addressed = self.context.resolve(self.body.recipient or "")
         if addressed is not None and tool is not None and addressed is not tool:
             self.problems.append(
-                ("recipient_mismatch",
-                 f"a call to {invoke.name!r} in the channel of {self.body.recipient!r}")
+                (
+                    "recipient_mismatch",
+                    f"a call to {invoke.name!r} in the channel of {self.body.recipient!r}",
+                )
             )

@@ -6,6 +6,8 @@ alone; a body knows no other message, no tool and no option.
 
 from __future__ import annotations
 
+import re
+
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -137,7 +139,9 @@ def opener(text: str, at: int, end: int) -> Opener:
     limit = min(end, at + wire.MAX_TAG)
     if (found := _OPENER.match(text, at, limit)) is not None:
         name = (found["name"] or "").replace(wire.MESSAGE, "")
-        good = name and not found[0].endswith("/>")
+        # Choice: two names in one tag are nobody's guess (design 2.2).
+        twice = len(re.findall(rf'{_W}name="', found[0])) > 1
+        good = name and not twice and not found[0].endswith("/>")
         return Opener("good" if good else "bad", found.end(), name)
     if end == len(text) and end - at < wire.MAX_TAG and is_prefix(_OPENER, text[at:end]):
         return Opener("open", end, "")
