@@ -16,6 +16,7 @@ from .fold import Turn, collect
 from .intake import Intake
 from .machine import Machine
 from .options import Options, Reason, check_choice
+from .scanner import HELD, never
 
 ReasonOrAsk: TypeAlias = Reason | Callable[[], Reason]
 """Why a stream ended, or a callable that is asked at its end."""
@@ -57,6 +58,13 @@ class Parser:
         ``int`` id (with ``tokenizer=``) or an engine's ``Step``. Raises
         TokenError for anything else, ParserClosed after ``close``.
         """
+        if token.__class__ is str:
+            event = self._machine.quick(token)  # type: ignore[arg-type]
+            if event is not None:
+                return [] if event is HELD else [event]
+        return self._feed(token)
+
+    def _feed(self, token: object) -> list[Event]:
         if self._closed:
             raise ParserClosed("feed() after close(); make a new Parser for the next turn")
         if token.__class__ is str and not self._intake.pending:
@@ -86,6 +94,7 @@ class Parser:
         unknown = self._context.unknown
         if unknown:
             rejected = unknown.pop(0)
+            self._machine.quick = never  # what was read so far comes first
             raise UnknownTool(
                 f"the model called {rejected.raw_name!r}, which is not declared; "
                 "answer it with ToolSet.feedback(error.rejected)",
@@ -107,9 +116,14 @@ def parse_stream(
 
 
 def _pull(parser: Parser, tokens: Iterable[object], reason: ReasonOrAsk) -> Iterator[Event]:
-    feed = parser.feed
+    # Like feed(), without a list for the one event of nearly every token.
+    machine, feed = parser._machine, parser._feed
     for token in tokens:
-        yield from feed(token)
+        event = machine.quick(token) if token.__class__ is str else None  # type: ignore[arg-type]
+        if event is None:
+            yield from feed(token)
+        elif event is not HELD:
+            yield event
     yield from parser.close(reason)
 
 

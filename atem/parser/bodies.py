@@ -359,7 +359,7 @@ class Bodies(Scanner):
     def _refute(self, first: Candidate, *, barred: bool) -> None:
         """End the undecided body at its first candidate and read the rest again (wire_format 5.4)."""
         self.context.refutations += 1
-        rope = self._body.rope
+        rope, end = self._body.rope, self._next
         if barred:
             self._distrust("an undecided message was cut")
         self._settle(first, Ending(barred=barred))
@@ -367,7 +367,7 @@ class Bodies(Scanner):
         self._boundary, self._tail = None, ""
         self.state = State.OVER if first.terminator in wire.TURN_ENDS else State.BETWEEN
         self._next = first.resume
-        for text, plain, _at in rope.stretches(first.resume, rope.end):
+        for text, plain in rope.stretches(first.resume, end):
             self._push(text, plain)
 
     def _distrust(self, why: str) -> None:

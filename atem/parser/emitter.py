@@ -10,7 +10,8 @@ from typing import Any
 
 from .events import Event
 
-_new = tuple.__new__
+new_event = tuple.__new__
+"""Builds a named tuple of fields that are known to fit, at half the price of calling its class."""
 
 
 class Emitter:
@@ -27,7 +28,7 @@ class Emitter:
         start = self.mark
         end = max(end, start)
         self.mark = end
-        self.events.append(_new(kind, (*fields, start, end)))
+        self.events.append(new_event(kind, (*fields, start, end)))
 
     def take(self) -> list[Event]:
         """Hand over what was collected."""

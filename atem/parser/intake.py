@@ -16,6 +16,8 @@ from .. import wire
 from ..errors import TokenError
 from ..tokenizer import Tokenizer, wrap
 
+from .scanner import never
+
 if TYPE_CHECKING:
     from .machine import Machine
 
@@ -127,6 +129,8 @@ class Intake:
         text = self._decoder.decode(data)
         self.pending = bool(self._decoder.getstate()[0])
         self._machine.text(text, plain=plain)
+        if self.pending:
+            self._machine.quick = never
 
     def _flush(self) -> None:
         if self.pending:
@@ -136,4 +140,4 @@ class Intake:
 
     def _tick(self) -> None:
         machine = self._machine
-        machine.clock.tick(machine.fed, machine.settled)
+        machine.clock.tick(machine.position, machine.settled)

@@ -26,39 +26,44 @@ OPENERS: Final = frozenset((wire.INVOKE_OPEN, wire.PARAMETER_OPEN))
 """Names that are tags only if whitespace, ``>`` or ``/`` follows (wire_format 3)."""
 
 
+_GUARD: Final = "\0"
+"""Stands behind an opener for the look-ahead that makes it a tag."""
+
+
 def _alternatives(literals: Iterable[str]) -> str:
-    """A pattern for each literal or, at the end of the text, any prefix of one."""
+    """A pattern for each literal or, at the end of the text, any prefix of one.
+
+    An empty group stands behind each whole literal, so that a match tells which it is.
+    """
     branches: dict[str, list[str]] = {}
     for literal in literals:
         branches.setdefault(literal[0], []).append(literal[1:])
     parts = []
     for first, rests in branches.items():
         longer = [rest for rest in rests if rest]
-        parts.append(re.escape(first) + (f"(?:{_alternatives(longer)}|\\Z)" if longer else ""))
+        if first == _GUARD:
+            parts.append("(?=[ \\t\\r\\n>/])()")
+        else:
+            parts.append(
+                re.escape(first) + (f"(?:{_alternatives(longer)}|\\Z)" if longer else "()")
+            )
     return "|".join(parts)
 
 
 class Lexer:
     """Finds the next of some markers, or the beginning of one at the end of a text.
 
-    ``search`` and ``match`` are those of the compiled pattern.
+    ``search`` and ``match`` are those of the compiled pattern. A match whose
+    ``lastindex`` is None is the beginning of a marker, any other a whole one.
     """
 
-    __slots__ = ("_literals", "match", "search")
+    __slots__ = ("match", "search")
 
     def __init__(self, *literals: str) -> None:
-        guarded = [f"{text}\0" if text in OPENERS else text for text in literals]
-        source = _alternatives(guarded) or "(?!)"
-        # The stand-in \0 after an opener becomes a look-ahead for what makes it a tag.
-        pattern = re.compile(source.replace(re.escape("\0"), "(?=[ \\t\\r\\n>/])"))
+        guarded = [text + _GUARD if text in OPENERS else text for text in literals]
+        pattern = re.compile(_alternatives(guarded) or "(?!)")
         self.search = pattern.search
         self.match = pattern.match
-        self._literals = frozenset(literals)
-
-    def is_whole(self, found: re.Match[str], text: str) -> bool:
-        """Whether ``found`` is a whole marker rather than a prefix at the end of ``text``."""
-        literal = found.group()
-        return literal in self._literals and not (literal in OPENERS and found.end() == len(text))
 
 
 ANSWER: Final = Lexer(*wire.TERMINATORS)

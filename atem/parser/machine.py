@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from .. import wire
 from .bodies import Bodies
 from .events import TurnEnd
+from .scanner import never
 from .states import Signal, State
 from .verdict import Ending
 
@@ -42,7 +43,6 @@ class Machine(Bodies):
     def special(self, marker: str) -> None:
         """Read one framing marker that is certainly a special token."""
         self._flush_tail()
-        self.fed += len(marker)
         start, self._next = self._next, self._next + len(marker)
         if marker == wire.MESSAGE:
             if self._tool is not None:
@@ -52,6 +52,8 @@ class Machine(Bodies):
             self._start_certainly(start)
         else:
             self._end_certainly(marker, start)
+        self._next = start + len(marker)  # reading again has left it behind
+        self.quick = self._find_quick()
 
     def _start_certainly(self, start: int) -> None:
         """A real ``<|start|>`` opens a header in every body."""
@@ -125,11 +127,12 @@ class Machine(Bodies):
 
     def end(self, *, cut: bool) -> None:
         """The stream is over; ``cut`` says that more would have come."""
+        self.quick = never
         while not self._ends[self.state](self, cut):
             pass
         complete = not cut and not self._unfinished
         reason: FinishReason = "tool_calls" if self.context.calls else "stop"
-        self.out.put(TurnEnd, reason if complete else "length", complete, end=self.fed)
+        self.out.put(TurnEnd, reason if complete else "length", complete, end=self._next)
 
     def _end_opening(self, cut: bool) -> bool:
         header = self._header
@@ -184,7 +187,7 @@ class Machine(Bodies):
         self._tail = ""
         candidate = tool.candidate(self._next, None)
         first = tool.undecided
-        if first is not None and (cut or in_tag or not candidate.whole):
+        if first is not None and (cut or not candidate.whole):
             self._refute(first, barred=cut)
             return False
         self._note_unfinished(candidate, in_tag)

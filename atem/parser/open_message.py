@@ -19,10 +19,11 @@ class OpenMessage:
     """Emits the events of one message after the other.
 
     ``is_open`` says whether one is open, ``recipient`` to whom, ``last`` is
-    the last character said in it ("" at its beginning).
+    the last character said in it ("" at its beginning), ``flows``
+    whether reasoning has begun in it, so that its next text is a delta and no more.
     """
 
-    __slots__ = ("_clock", "_joins", "_out", "_thought", "_tokens_before", "is_open", "last",
+    __slots__ = ("_clock", "_joins", "_out", "_thought", "_tokens_before", "flows", "is_open", "last",
                  "recipient")  # fmt: skip
 
     def __init__(self, out: Emitter, clock: TokenClock) -> None:
@@ -33,6 +34,7 @@ class OpenMessage:
         self.last = ""
         self._tokens_before = 0
         self._thought = False  # something was said in an earlier reasoning body
+        self.flows = False
         self._joins = False  # the next reasoning text continues earlier reasoning
 
     def open(self, recipient: str | None, body: int) -> None:
@@ -41,6 +43,7 @@ class OpenMessage:
         self.is_open = True
         self.recipient = recipient
         self.last = ""
+        self.flows = False
         self._joins = self._thought
         self._tokens_before = self._clock.before(body)
 
@@ -59,7 +62,7 @@ class OpenMessage:
         if self._joins:
             self._out.put(ReasoningDelta, "\n")
             self._joins = False
-        self._thought = True
+        self._thought = self.flows = True
         self.last = text[-1]
         self._out.put(ReasoningDelta, text, end=end)
 

@@ -51,7 +51,7 @@ class Provisional:
     ``announced`` holds the calls not yet ended, by the position of their invoke.
     """
 
-    __slots__ = ("_context", "_live", "_out", "_prefix", "_recipient", "_rope", "_type",
+    __slots__ = ("_context", "_live", "_out", "_prefix", "_recipient", "_rope", "_streams", "_type",
                  "announced")  # fmt: skip
 
     def __init__(self, context: Context, rope: Rope, recipient: str | None) -> None:
@@ -63,6 +63,7 @@ class Provisional:
         self._live: Live | None = None
         self._prefix = ""
         self._type: ValueType | None = None
+        self._streams = False  # the open value is a string, whatever follows
 
     def named(self, invoke: Invoke) -> None:
         """Announce the call if its name resolves, or unknown ones are forwarded."""
@@ -84,13 +85,25 @@ class Provisional:
         opening = ", " if live.keys else "{"
         live.keys.add(key)
         self._type = live.types[key]
-        quote = '"' if self._type.string_only else ""
+        self._streams = self._type.string_only
+        quote = '"' if self._streams else ""
         self._prefix = f"{opening}{to_json(key)}: {quote}"
+
+    @property
+    def streams(self) -> bool:
+        """Whether the open value is a string of an announced call."""
+        return self._live is not None and self._type is not None and self._streams
+
+    def quick(self, text: str) -> tuple[int, str]:
+        """Index and JSON of the next piece of a value that :attr:`streams`."""
+        assert self._live is not None, "only asked while a value streams"
+        json, self._prefix = self._prefix + escape_json(text), ""
+        return self._live.index, json
 
     def value(self, text: str, end: int) -> None:
         """Pass on text of a value that is a string whatever follows."""
-        live, kind = self._live, self._type
-        if live is not None and kind is not None and kind.string_only:
+        live = self._live
+        if live is not None and self.streams:
             self._out.put(ArgumentsDelta, live.index, self._prefix + escape_json(text), end=end)
             self._prefix = ""
 
@@ -99,7 +112,7 @@ class Provisional:
         live, kind = self._live, self._type
         if live is None or kind is None:
             return
-        text = '"' if kind.string_only else to_json(kind.decode(self._rope.slice(start, end)))
+        text = '"' if self._streams else to_json(kind.decode(self._rope.slice(start, end)))
         self._out.put(ArgumentsDelta, live.index, self._prefix + text, end=behind)
         self._type = None
 

@@ -11,8 +11,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
-_BLOCK: Final = 16_384
-"""Characters after which the loose pieces become a block."""
+_LOOSE: Final = 1024
+"""Loose pieces that become a block."""
 
 
 class Rope:
@@ -22,37 +22,32 @@ class Rope:
     wire_format 1.1), so that it can be read again as it was.
     """
 
-    __slots__ = ("_blocks", "_loose", "_loose_size", "_plain", "_starts", "end")
+    __slots__ = ("_blocks", "_end", "_loose", "_mode", "_plain", "_starts")
 
     def __init__(self, start: int) -> None:
         self._blocks: list[str] = []
         self._starts: list[int] = []
         self._plain: list[bool] = []
         self._loose: list[str] = []
-        self._loose_size = 0
-        self.end = start
+        self._mode = False
+        self._end = start  # of the blocks
 
-    def append(self, text: str, *, plain: bool = False) -> None:
+    def append(self, text: str, plain: bool = False) -> None:
         """Add ``text`` at the end."""
-        if self._loose and self._plain[-1] is not plain:
+        if plain is not self._mode:
             self._pack()
-        if not self._loose:
-            self._starts.append(self.end)
-            self._plain.append(plain)
+            self._mode = plain
         self._loose.append(text)
-        self._loose_size += len(text)
-        self.end += len(text)
-        if self._loose_size >= _BLOCK:
+        if len(self._loose) >= _LOOSE:
             self._pack()
 
     def slice(self, start: int, end: int) -> str:
         """The text from position ``start`` to ``end``."""
-        return "".join(text for text, _plain, _at in self.stretches(start, end))
+        return "".join(text for text, _plain in self.stretches(start, end))
 
-    def stretches(self, start: int, end: int) -> Iterator[tuple[str, bool, int]]:
-        """``(text, plain, position)`` of each stretch between two positions."""
-        if self._loose:
-            self._pack()
+    def stretches(self, start: int, end: int) -> Iterator[tuple[str, bool]]:
+        """``(text, plain)`` of each stretch between two positions."""
+        self._pack()
         for number in range(max(bisect_right(self._starts, start) - 1, 0), len(self._blocks)):
             at = self._starts[number]
             if at >= end:
@@ -60,9 +55,13 @@ class Rope:
             low = max(start - at, 0)
             text = self._blocks[number][low : end - at]
             if text:
-                yield text, self._plain[number], at + low
+                yield text, self._plain[number]
 
     def _pack(self) -> None:
-        self._blocks.append("".join(self._loose))
-        self._loose.clear()
-        self._loose_size = 0
+        if self._loose:
+            block = "".join(self._loose)
+            self._blocks.append(block)
+            self._starts.append(self._end)
+            self._plain.append(self._mode)
+            self._end += len(block)
+            self._loose.clear()

@@ -9,17 +9,20 @@ markers mean is the handlers' business (:mod:`bodies`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from .. import wire
 from . import lexer
-from .events import Problem
+from .emitter import new_event
+from .events import ArgumentsDelta, ContentDelta, Problem, ReasoningDelta
 from .open_message import OpenMessage
 from .states import TRANSITIONS, Signal, State
 from .token_clock import TokenClock
 
 if TYPE_CHECKING:
     from .context import Context
+    from .events import Event
     from .lexer import Lexer
     from .tool_body import ToolBody
 
@@ -44,8 +47,24 @@ MarkerHandler = Callable[[Any, str, str, int, int], int]
 """``(machine, marker, text, start, end)`` -> ``end``, or ``start`` to look again in another state."""
 
 
+class Held(Enum):
+    """Says that a token was read and brought no event."""
+
+    HELD = "held"
+
+
+HELD: Final = Held.HELD
+Quick: TypeAlias = "Callable[[str], Event | Held | None]"
+_ADDRESS_ENDS: Final = frozenset(("", "t", "o"))
+
+
+def never(_text: str) -> Event | Held | None:
+    """Read no token the quick way."""
+    return None
+
+
 class Scanner:
-    """Scans text by the state of the machine. ``fed`` is the number of characters that went in."""
+    """Scans text by the state of the machine."""
 
     texts: ClassVar[Mapping[State, TextHandler]]
     markers: ClassVar[Mapping[State, MarkerHandler]]
@@ -56,7 +75,6 @@ class Scanner:
         self.out = context.out
         self.clock = TokenClock()
         self.message = OpenMessage(self.out, self.clock)
-        self.fed = 0
         self.state = State.OPENING
         self._lexers = dict(_LEXERS)
         self._adapt_lexers()
@@ -64,6 +82,7 @@ class Scanner:
         self._tail_plain = False
         self._base = 0  # position of the first character of the text being scanned
         self._next = 0  # position of the next character to be scanned
+        self.quick: Quick = never
         self._plain = False
         self._tool: ToolBody | None = None
 
@@ -82,10 +101,121 @@ class Scanner:
                 lexer.PLAIN_ANSWER_WITH_BLOCKS,
             )
 
+    @property
+    def position(self) -> int:
+        """The number of characters that went in."""
+        return self._next
+
     def text(self, text: str, *, plain: bool = False) -> None:
         """Read text. ``plain`` says that no marker in it is framing (wire_format 1.1)."""
-        self.fed += len(text)
         self._push(text, plain)
+        self.quick = self._find_quick()
+
+    # -- the way of nearly every token: body text, and at most the beginning of a marker ---
+
+    def _find_quick(self) -> Quick:
+        """What reads the next token if it is body text (:attr:`quick`).
+
+        ``quick(text)`` is the one event that ``text`` brings, or ``HELD`` if it
+        brings none yet. None means that there is more to it: then nothing was
+        read, and :meth:`text` has to be called.
+        """
+        if not self.message.is_open or (self._tail and self._tail_plain):
+            return never
+        if self.state is State.ANSWER:
+            return self._quick_answer
+        if self.state is State.REASONING and self.message.flows:
+            return self._quick_reasoning
+        if self.state is State.TOOL and self._tool is not None and self._tool.is_flat:
+            return self._quick_value if self._tool.streams else self._quick_silence
+        return never
+
+    def _before_marker(self, text: str, state: State) -> str | None:
+        """``text`` up to the marker that may begin at its end, which becomes the tail.
+
+        None, and nothing has changed, if a whole marker is in it.
+        """
+        found = self._lexers[state][False].search(text)
+        if found is None:
+            self._tail = ""
+            return text
+        start = found.start()
+        if found.lastindex:
+            return None
+        if text[start] == "t" and not self._is_addressed(text, start, 0):
+            start = len(text)
+        self._tail, self._tail_plain = text[start:], False
+        return text[:start]
+
+    def _quick_answer(self, text: str) -> Event | Held | None:
+        if self._tail:
+            text = self._tail + text
+        if "<" in text:
+            before = self._before_marker(text, State.ANSWER)
+            if before is None:
+                return None
+            text = before
+        else:
+            self._tail = ""
+        start = self.out.mark
+        self.out.mark = end = start + len(text)
+        self._next = end + len(self._tail)
+        return new_event(ContentDelta, (text, start, end)) if text else HELD
+
+    def _quick_reasoning(self, text: str) -> Event | Held | None:
+        if self._tail:
+            text = self._tail + text
+        # A " to=" must be held from its beginning on, wherever the token ends in it.
+        if "<" in text or "to=" in text or text[-1:] in _ADDRESS_ENDS:
+            before = self._before_marker(text, State.REASONING)
+            if before is None:
+                return None
+            text = before
+        else:
+            self._tail = ""
+        start = self.out.mark
+        self.out.mark = end = start + len(text)
+        self._next = end + len(self._tail)
+        if not text:
+            return HELD
+        self.message.last = text[-1]
+        return new_event(ReasoningDelta, (text, start, end))
+
+    def _quick_value(self, text: str) -> Event | Held | None:
+        value = self._keep(text)
+        if not value or self._tool is None:
+            return None if value is None else HELD
+        start = self.out.mark
+        self.out.mark = end = self._next - len(self._tail)
+        index, json = self._tool.provisional.quick(value)
+        return new_event(ArgumentsDelta, (index, json, start, end))
+
+    def _quick_silence(self, text: str) -> Event | Held | None:
+        return None if self._keep(text) is None else HELD
+
+    def _keep(self, text: str) -> str | None:
+        """Keep ``text`` for the tool body; the part of it that no marker can begin in.
+
+        None, and nothing has changed, if a whole marker is in it or the body
+        outgrows its bound.
+        """
+        tool, end = self._tool, self._next + len(text)
+        if tool is None or end > tool.limit:
+            return None
+        value, start = text, self._next
+        if self._tail:
+            value, start = self._tail + text, start - len(self._tail)
+        if "<" in value:
+            before = self._before_marker(value, State.TOOL)
+            if before is None:
+                return None
+            value = before
+        else:
+            self._tail = ""
+        tool.rope.append(text)
+        tool.flat_text(value, start)
+        self._next = end
+        return value
 
     def _push(self, text: str, plain: bool) -> None:
         base, pos = self._next, 0
@@ -106,8 +236,7 @@ class Scanner:
     def _scan(self, text: str, pos: int, plain: bool) -> int:
         """Take the text up to the next marker, then the marker; the position reached."""
         state = self.state
-        lex = self._lexers[state][plain]
-        found = lex.search(text, pos)
+        found = self._lexers[state][plain].search(text, pos)
         if found is None:
             return self._take(text, pos, len(text))
         start = found.start()
@@ -117,7 +246,7 @@ class Scanner:
                 return reached
         if text[start] == "t" and not self._is_addressed(text, start, pos):
             return self._take(text, start, found.end())
-        if not lex.is_whole(found, text):
+        if not found.lastindex:
             self._tail, self._tail_plain = text[start:], plain
             return len(text)
         return self.markers[state](self, found.group(), text, start, found.end())
@@ -132,12 +261,11 @@ class Scanner:
 
     def _seam(self, text: str, size: int) -> int:
         """Join a held tail of ``size`` to text of other provenance: only a tag can span both."""
-        lex = self._lexers[self.state][True]
-        found = lex.match(text)
+        found = self._lexers[self.state][True].match(text)
         if found is None or text[0] == "t":
             self._flush(text[:size])
             return size
-        if not lex.is_whole(found, text):
+        if not found.lastindex:
             self._tail, self._tail_plain = text, True
             return len(text)
         return self.markers[self.state](self, found.group(), text, 0, found.end())

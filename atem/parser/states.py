@@ -15,6 +15,9 @@ from .. import wire
 class State(Enum):
     """Where the machine stands in the turn."""
 
+    # Members are single objects; Enum's own hash is a Python call on the hot path.
+    __hash__ = object.__hash__
+
     OPENING = "first header"
     BETWEEN = "between messages"
     HEADER = "header"
@@ -29,6 +32,8 @@ class State(Enum):
 
 class Signal(Enum):
     """What moves the machine."""
+
+    __hash__ = object.__hash__
 
     TERMINATOR = "terminator"
     START = "<|start|>"
@@ -112,6 +117,8 @@ TRANSITIONS: Final[dict[State, dict[Signal, State]]] = {
 class Place(Enum):
     """Where a reading stands in a tool body (wire_format 3, 5.5)."""
 
+    __hash__ = object.__hash__
+
     LEAD = "before the first block"
     BLOCK = "in a block"
     INVOKE_TAG = "in an invoke tag"
@@ -153,6 +160,9 @@ PROSE: Final[dict[Place, Place]] = {
     Place.TRAIL: Place.TRAIL,
 }
 """Where text that is not blank may stand outside values, and where it leads."""
+
+FLAT: Final = frozenset((Place.VALUE, Place.TRAIL, Place.FAILED))
+"""Places that text without a marker doesn't leave."""
 
 IN_TAG: Final = frozenset((Place.INVOKE_TAG, Place.PARAMETER_TAG, Place.INNER_TAG))
 OPEN: Final = frozenset(

@@ -14,7 +14,7 @@ from .calls import Invoke, Reading
 from .context import MAX_REFUTATIONS
 from .provisional import Provisional
 from .rope import Rope
-from .states import STRUCTURE, Place
+from .states import FLAT, STRUCTURE, Place
 
 if TYPE_CHECKING:
     from .context import Context
@@ -95,6 +95,7 @@ class ToolBody:
         "_context",
         "_counts",
         "_first",
+        "_muted",
         "_second",
         "headerless",
         "limit",
@@ -136,6 +137,7 @@ class ToolBody:
         unglue = self._unglue if "glued" in options.recover else None
         self._first = Reading(options.max_header, self.provisional if streams else None, unglue)
         self._second: Reading | None = None
+        self._muted = not streams
         self._counts = dict.fromkeys(
             (
                 wire.INVOKE_OPEN,
@@ -149,6 +151,16 @@ class ToolBody:
         )
 
     @property
+    def is_flat(self) -> bool:
+        """Whether text without a marker can only lengthen a value, or a tag quoted in one."""
+        return self._first.place in FLAT and not self.too_long
+
+    @property
+    def streams(self) -> bool:
+        """Whether such text is the next piece of an announced string value."""
+        return self._first.place is Place.VALUE and self.provisional.streams and not self._muted
+
+    @property
     def in_invoke(self) -> bool:
         """Whether an invoke is open, as far as the body reads (wire_format 3.1.6)."""
         second = self._second
@@ -159,7 +171,13 @@ class ToolBody:
     def append(self, text: str, *, plain: bool) -> None:
         """Keep text that was fed, as far as the bound allows."""
         if not self.too_long:
-            self.rope.append(text, plain=plain)
+            self.rope.append(text, plain)
+
+    def flat_text(self, text: str, start: int) -> None:
+        """Read text that holds no tag while the body :attr:`is_flat`, but for its events."""
+        second = self._second
+        if second is not None and second.place not in FLAT:
+            second.text(text, start)
 
     def text(self, text: str, start: int) -> None:
         """Read text that holds no tag."""
@@ -217,12 +235,13 @@ class ToolBody:
             if not candidate.doubtful:
                 return True
             self.undecided = candidate
-            self._first.mute()
+            self.mute()
         self.refused += 1
         return False
 
     def mute(self) -> None:
         """Emit no more provisional events."""
+        self._muted = True
         self._first.mute()
 
     @property

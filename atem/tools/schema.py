@@ -9,6 +9,7 @@ is left to jsonschema.)
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import regex
@@ -41,9 +42,8 @@ class Checker:
 
     def __init__(self, schema: Schema) -> None:
         self._draft: Any = validator_for(schema, default=Draft202012Validator)
-        bounded: Any = _extend(self._draft, {**_nullable(self._draft), **KEYWORDS})
         # Without a registry of its own jsonschema would fetch what a reference names.
-        self._validator: Any = bounded(schema, registry=Registry())
+        self._validator: Any = _bounded(self._draft)(schema, registry=Registry())
 
     def errors(self, value: object) -> Iterator[ValidationError]:
         """The errors for ``value`` as jsonschema finds them, one by one."""
@@ -64,6 +64,12 @@ class Checker:
             return Registry().resolver_with_root(root).lookup(reference).contents
         except Unresolvable:
             return None
+
+
+@cache  # jsonschema has a handful of drafts, and building a class is slow
+def _bounded(draft: Any) -> Any:
+    """The validator class of ``draft`` with our bounds in it."""
+    return _extend(draft, {**_nullable(draft), **KEYWORDS})
 
 
 def _nullable(draft: Any) -> dict[str, Any]:

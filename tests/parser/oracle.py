@@ -234,10 +234,9 @@ class _Turn:
 
     def _read_to(self, body: Body, end: int) -> Reading:
         """Look-ahead, and nested if that fails (wire_format 5.5)."""
-        at, recovered = body.at, body.recovered
-        result = reading(self.text, at, end, nested=False, recovered=recovered)
+        result = reading(self.text, body.at, end, nested=False)
         if result.state == "failed":
-            result = reading(self.text, at, end, nested=True, recovered=recovered)
+            result = reading(self.text, body.at, end, nested=True)
         return result
 
     def _settle(self, body: Body, end: Candidate, result: Reading) -> None:
@@ -246,6 +245,8 @@ class _Turn:
         dangling = end.kind == "stream" and result.state != "failed" and is_open
         self.result.complete &= not dangling
         cut = dangling or (self.cut and self._is_last(end))
+        if body.recovered and result.state == "complete" and result.tail:
+            result.state = "failed"  # a quotation goes on, a real call does not (5.3)
         if result.state == "failed":
             self.result.rejected.append("malformed")
         elif not result.invokes:

@@ -262,14 +262,12 @@ def balanced(body: str) -> bool:
     ) <= body.count(wire.PARAMETER_CLOSE)
 
 
-def reading(text: str, at: int, end: int, *, nested: bool, recovered: bool) -> Reading:
+def reading(text: str, at: int, end: int, *, nested: bool) -> Reading:
     """One reading of ``text[at:end]``, with the rules for the prose around its blocks.
 
     Choice: prose is judged when the reading is complete; an open invoke stays open.
     """
     result = BodyReader(text, at, end, nested=nested).read()
-    if result.state == "complete" and (
-        (result.prose and not balanced(text[at:end])) or (recovered and result.tail)
-    ):
+    if result.state == "complete" and result.prose and not balanced(text[at:end]):
         result.state = "failed"
     return result
