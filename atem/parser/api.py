@@ -6,7 +6,7 @@ Rules: one class does the work, three functions wrap it. No IO, clock or thread.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from ..errors import ParserClosed, UnknownTool
 from ..tools import ToolSet
@@ -17,6 +17,9 @@ from .intake import Intake
 from .machine import Machine
 from .options import Options, Reason, check_choice
 from .scanner import HELD, never
+
+if TYPE_CHECKING:
+    from ..messages import RejectedCall
 
 ReasonOrAsk: TypeAlias = Reason | Callable[[], Reason]
 """Why a stream ended, or a callable that is asked at its end."""
@@ -91,16 +94,20 @@ class Parser:
         return self._take()
 
     def _take(self) -> list[Event]:
-        unknown = self._context.unknown
-        if unknown:
-            rejected = unknown.pop(0)
-            self._machine.quick = never  # what was read so far comes first
-            raise UnknownTool(
-                f"the model called {rejected.raw_name!r}, which is not declared; "
-                "answer it with ToolSet.feedback(error.rejected)",
-                rejected,
-            )
-        return self._context.out.take()
+        context = self._context
+        if context.unknown:
+            self._raise_unknown(context.unknown.pop(0))
+        out = context.out
+        events, out.events = out.events, []
+        return events
+
+    def _raise_unknown(self, rejected: RejectedCall) -> NoReturn:
+        self._machine.quick = never  # what was read so far comes first
+        raise UnknownTool(
+            f"the model called {rejected.raw_name!r}, which is not declared; "
+            "answer it with ToolSet.feedback(error.rejected)",
+            rejected,
+        )
 
 
 def parse_stream(

@@ -120,12 +120,16 @@ class Bodies(Scanner):
 
     def _header_text(self, text: str, pos: int, end: int) -> int:
         pos = self._header.take(text, pos, end)
+        self._judge_header(pos)
+        return pos
+
+    def _judge_header(self, pos: int) -> None:
+        """See whether the header, read up to ``pos``, can still become one."""
         if self._header.phase is Phase.OTHER_ROLE:
             self._go(Signal.ROLE_HEADER)
             self._text_after_turn(self._header.start)
         elif self._header.phase is Phase.FAILED:
             self._bad_header(self._base + pos)
-        return pos
 
     def _header_marker(self, marker: str, text: str, start: int, end: int) -> int:
         if self._header.marker(marker):
@@ -389,7 +393,8 @@ class Bodies(Scanner):
     def _boundary_text(self, text: str, pos: int, end: int) -> int:
         reached = self._held.take(text, pos, end)
         if self._held.structural:
-            self._structural()
+            if self._structural():
+                self._judge_header(reached)
         elif reached < end:
             self._literal(reached)
         return reached

@@ -45,9 +45,7 @@ class Boundary:
     def take(self, text: str, pos: int, end: int) -> int:
         """Read text as far as it leaves the boundary undecided; the position reached."""
         if self.header is not None:
-            while pos < end and not self.structural and self.header.phase is not Phase.FAILED:
-                pos = self.header.take(text, pos, pos + 1)
-            return pos
+            return self.header.take(text, pos, end)
         room = self._limit - len(self.run)
         rest = text[pos : min(end, pos + room)].lstrip(wire.WHITESPACE)
         stop = min(end, pos + room) - len(rest)

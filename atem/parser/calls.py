@@ -49,8 +49,8 @@ class Listener(Protocol):
     def named(self, invoke: Invoke) -> None:
         """The tag of ``invoke`` is whole."""
 
-    def parameter(self, key: str) -> None:
-        """A parameter has opened."""
+    def parameter(self, key: str, end: int) -> None:
+        """A parameter has opened; its tag reaches to ``end``."""
 
     def value(self, text: str, end: int) -> None:
         """More text of the open value, ending at ``end``."""
@@ -324,7 +324,7 @@ class Reading:
         self._key, self._mark, self._depth = key, end, 0
         self.place = Place.VALUE
         if self._listener is not None:
-            self._listener.parameter(key)
+            self._listener.parameter(key, end)
 
     def _fail(self) -> None:
         self.place = Place.FAILED

@@ -21,6 +21,8 @@ _RECIPIENT: Final = re.compile(f"[^{wire.WHITESPACE}<]*")
 class Phase(Enum):
     """How far a header has been read."""
 
+    __hash__ = object.__hash__  # Enum's own is a Python call
+
     UNFRAMED = "beginning of a framed stream"
     IMPLICIT = "beginning of the stream"
     OPENING = "after a first <|start|>"
@@ -47,6 +49,11 @@ WORDS: Final[dict[Phase, dict[str, Phase]]] = {
 }
 """The words that may follow in each phase, after whitespace, and the phase behind them."""
 
+_PREFIXES: Final = {
+    phase: frozenset(word[:size] for word in words for size in range(1, len(word) + 1))
+    for phase, words in WORDS.items()
+}
+
 MARKERS: Final[dict[Phase, dict[str, Phase]]] = {
     Phase.UNFRAMED: {wire.START: Phase.OPENING},
     Phase.IMPLICIT: {wire.MESSAGE: Phase.DONE, wire.START: Phase.OPENING},
@@ -59,9 +66,6 @@ MARKERS: Final[dict[Phase, dict[str, Phase]]] = {
 """The markers that may follow in each phase."""
 
 SETTLED: Final = frozenset((Phase.DONE, Phase.OTHER_ROLE, Phase.FAILED))
-_CONFIRMED: Final = frozenset(
-    (Phase.ROLE, Phase.RECIPIENT, Phase.TAIL, Phase.DONE, Phase.OTHER_ROLE)
-)
 
 
 class Header:
@@ -69,15 +73,18 @@ class Header:
 
     ``text`` is what was read, markers included; ``recipient`` is what stands
     behind ``to=``, None without one; ``start`` is its position in the stream.
+    ``confirmed`` says that enough was read to make a terminator before it
+    structural (wire_format 5.1), whatever became of the header after that.
     """
 
-    __slots__ = ("_limit", "_word", "phase", "recipient", "start", "text")
+    __slots__ = ("_limit", "_word", "confirmed", "phase", "recipient", "start", "text")
 
     def __init__(self, phase: Phase, start: int, limit: int, text: str = "") -> None:
         self.phase = phase
         self.start = start
         self.text = text
         self.recipient: str | None = None
+        self.confirmed = False
         self._word = ""
         self._limit = limit
 
@@ -88,16 +95,15 @@ class Header:
         header.recipient = ""
         return header
 
-    @property
-    def confirmed(self) -> bool:
-        """Whether enough was read to make a terminator before it structural (wire_format 5.1)."""
-        return self.phase in _CONFIRMED
-
     def take(self, text: str, pos: int, end: int) -> int:
         """Read ``text[pos:end]``; the position behind the last character that fits."""
         while pos < end and self.phase not in SETTLED:
-            step = self._recipient if self.phase is Phase.RECIPIENT else self._blanks_or_word
-            pos = step(text, pos, end)
+            if self.phase is Phase.RECIPIENT:
+                stop = self._recipient(text, pos, end)
+            else:
+                stop = self._blanks_or_word(text, pos, end)
+            self.text += text[pos:stop]
+            pos = stop
             if len(self.text) > self._limit:
                 self.phase = Phase.FAILED
         return pos
@@ -110,34 +116,35 @@ class Header:
         if following is None:
             return False
         self.text += marker
+        self.confirmed = following is Phase.DONE
         return True
 
     def _blanks_or_word(self, text: str, pos: int, end: int) -> int:
-        if not self._word:
-            stop = _BLANKS.match(text, pos, min(end, pos + self._limit)).end()  # type: ignore[union-attr]
-            if stop > pos:
-                self.text += text[pos:stop]
-                return stop
+        if not self._word and text[pos] in wire.WHITESPACE:
+            return self._run(_BLANKS, text, pos, end)
         word = self._word + text[pos]
-        words = WORDS[self.phase]
-        if not any(known.startswith(word) for known in words):
+        if word not in _PREFIXES[self.phase]:
             self.phase = Phase.FAILED
             return pos
-        self.text += text[pos]
-        self._word = word
-        if word in words:
-            self._word = ""
-            self.phase = words[word]
-            self.recipient = "" if self.phase is Phase.RECIPIENT else None
+        following = WORDS[self.phase].get(word)
+        self._word = word if following is None else ""
+        if following is not None:
+            self.phase = following
+            self.confirmed = True
+            self.recipient = "" if following is Phase.RECIPIENT else None
         return pos + 1
 
     def _recipient(self, text: str, pos: int, end: int) -> int:
-        stop = _RECIPIENT.match(text, pos, min(end, pos + self._limit)).end()  # type: ignore[union-attr]
+        stop = self._run(_RECIPIENT, text, pos, end)
         if stop > pos:
-            self.text += text[pos:stop]
             self.recipient = (self.recipient or "") + text[pos:stop]
-        elif self.recipient:
-            self.phase = Phase.TAIL if text[pos] in wire.WHITESPACE else Phase.FAILED
+        elif self.recipient and text[pos] in wire.WHITESPACE:
+            self.phase = Phase.TAIL
         else:
             self.phase = Phase.FAILED
         return stop
+
+    def _run(self, pattern: re.Pattern[str], text: str, pos: int, end: int) -> int:
+        """The end of the run of ``pattern`` at ``pos``; one past the limit is enough of it."""
+        found = pattern.match(text, pos, min(end, pos + self._limit + 1 - len(self.text)))
+        return pos if found is None else found.end()

@@ -49,10 +49,21 @@ class Provisional:
     """Listens to the first reading of one tool body and emits its calls as they form.
 
     ``announced`` holds the calls not yet ended, by the position of their invoke.
+    ``index`` is set while text of a value may be passed on as it comes: it is
+    then the index of its call.
     """
 
-    __slots__ = ("_context", "_live", "_out", "_prefix", "_recipient", "_rope", "_streams", "_type",
-                 "announced")  # fmt: skip
+    __slots__ = (
+        "_context",
+        "_live",
+        "_opening",
+        "_out",
+        "_recipient",
+        "_rope",
+        "_type",
+        "announced",
+        "index",
+    )
 
     def __init__(self, context: Context, rope: Rope, recipient: str | None) -> None:
         self._context = context
@@ -60,21 +71,25 @@ class Provisional:
         self._rope = rope
         self._recipient = recipient
         self.announced: dict[int, Live] = {}
+        self.index: int | None = None
         self._live: Live | None = None
-        self._prefix = ""
         self._type: ValueType | None = None
-        self._streams = False  # the open value is a string, whatever follows
+        self._opening = ""
 
     def named(self, invoke: Invoke) -> None:
         """Announce the call if its name resolves, or unknown ones are forwarded."""
         tool = self._context.resolve(invoke.name)
-        self._live = self._type = None
+        self._live = self._type = self.index = None
         if tool is not None or self._context.options.unknown == "forward":
             self._live = announce(self._context, invoke, tool, self._recipient, invoke.tag_end)
             self.announced[invoke.start] = self._live
 
-    def parameter(self, key: str) -> None:
-        """Begin a parameter; a repeated one takes the call back (design 4.2)."""
+    def parameter(self, key: str, end: int) -> None:
+        """Begin a parameter whose tag reaches to ``end``.
+
+        A string's opening is emitted at once; anything else is told whole at its
+        close. A repeated parameter takes the call back (design 4.2).
+        """
         live = self._live
         if live is None:
             return
@@ -82,39 +97,30 @@ class Provisional:
             self._live = self._type = None
             self._withdraw(live)
             return
-        opening = ", " if live.keys else "{"
+        opening = f"{', ' if live.keys else '{'}{to_json(key)}: "
         live.keys.add(key)
         self._type = live.types[key]
-        self._streams = self._type.string_only
-        quote = '"' if self._streams else ""
-        self._prefix = f"{opening}{to_json(key)}: {quote}"
-
-    @property
-    def streams(self) -> bool:
-        """Whether the open value is a string of an announced call."""
-        return self._live is not None and self._type is not None and self._streams
-
-    def quick(self, text: str) -> tuple[int, str]:
-        """Index and JSON of the next piece of a value that :attr:`streams`."""
-        assert self._live is not None, "only asked while a value streams"
-        json, self._prefix = self._prefix + escape_json(text), ""
-        return self._live.index, json
+        if self._type.string_only:
+            self.index = live.index
+            self._out.put(ArgumentsDelta, live.index, opening + '"', end=end)
+        else:
+            self._opening = opening
 
     def value(self, text: str, end: int) -> None:
         """Pass on text of a value that is a string whatever follows."""
-        live = self._live
-        if live is not None and self.streams:
-            self._out.put(ArgumentsDelta, live.index, self._prefix + escape_json(text), end=end)
-            self._prefix = ""
+        if self.index is not None:
+            self._out.put(ArgumentsDelta, self.index, escape_json(text), end=end)
 
     def value_closed(self, start: int, end: int, behind: int) -> None:
         """End a value: the quote of a string, the whole of anything else."""
         live, kind = self._live, self._type
         if live is None or kind is None:
             return
-        text = '"' if self._streams else to_json(kind.decode(self._rope.slice(start, end)))
-        self._out.put(ArgumentsDelta, live.index, self._prefix + text, end=behind)
-        self._type = None
+        text = '"'
+        if self.index is None:
+            text = self._opening + to_json(kind.decode(self._rope.slice(start, end)))
+        self._out.put(ArgumentsDelta, live.index, text, end=behind)
+        self._type = self.index = None
 
     def closed(self, invoke: Invoke) -> None:
         """Close the object. The call stays provisional until its message is decided."""
@@ -125,6 +131,7 @@ class Provisional:
 
     def withdraw(self) -> None:
         """Take back every announced call without a verdict."""
+        self._live = self._type = self.index = None
         for live in list(self.announced.values()):
             self._withdraw(live)
 

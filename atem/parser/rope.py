@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
-_LOOSE: Final = 1024
+MAX_LOOSE: Final = 1024
 """Loose pieces that become a block."""
 
 
@@ -19,27 +19,29 @@ class Rope:
     """The text of a stream from ``start`` on. Positions are those of the stream.
 
     Each stretch remembers whether its provenance was known (``plain``:
-    wire_format 1.1), so that it can be read again as it was.
+    wire_format 1.1), so that it can be read again as it was. ``loose`` are the
+    pieces that were appended last; who appends to it directly, which is what
+    the hot path does, calls :meth:`pack` at ``MAX_LOOSE``.
     """
 
-    __slots__ = ("_blocks", "_end", "_loose", "_mode", "_plain", "_starts")
+    __slots__ = ("_blocks", "_end", "_mode", "_plain", "_starts", "loose")
 
     def __init__(self, start: int) -> None:
         self._blocks: list[str] = []
         self._starts: list[int] = []
         self._plain: list[bool] = []
-        self._loose: list[str] = []
+        self.loose: list[str] = []
         self._mode = False
         self._end = start  # of the blocks
 
     def append(self, text: str, plain: bool = False) -> None:
         """Add ``text`` at the end."""
         if plain is not self._mode:
-            self._pack()
+            self.pack()
             self._mode = plain
-        self._loose.append(text)
-        if len(self._loose) >= _LOOSE:
-            self._pack()
+        self.loose.append(text)
+        if len(self.loose) >= MAX_LOOSE:
+            self.pack()
 
     def slice(self, start: int, end: int) -> str:
         """The text from position ``start`` to ``end``."""
@@ -47,7 +49,7 @@ class Rope:
 
     def stretches(self, start: int, end: int) -> Iterator[tuple[str, bool]]:
         """``(text, plain)`` of each stretch between two positions."""
-        self._pack()
+        self.pack()
         for number in range(max(bisect_right(self._starts, start) - 1, 0), len(self._blocks)):
             at = self._starts[number]
             if at >= end:
@@ -57,11 +59,12 @@ class Rope:
             if text:
                 yield text, self._plain[number]
 
-    def _pack(self) -> None:
-        if self._loose:
-            block = "".join(self._loose)
+    def pack(self) -> None:
+        """Make a block of the loose pieces."""
+        if self.loose:
+            block = "".join(self.loose)
             self._blocks.append(block)
             self._starts.append(self._end)
             self._plain.append(self._mode)
             self._end += len(block)
-            self._loose.clear()
+            self.loose.clear()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import Enum
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from .. import wire
@@ -17,10 +18,13 @@ from . import lexer
 from .emitter import new_event
 from .events import ArgumentsDelta, ContentDelta, Problem, ReasoningDelta
 from .open_message import OpenMessage
-from .states import TRANSITIONS, Signal, State
+from .rope import MAX_LOOSE
+from .states import FLAT, TRANSITIONS, Signal, State
 from .token_clock import TokenClock
 
 if TYPE_CHECKING:
+    import re
+
     from .context import Context
     from .events import Event
     from .lexer import Lexer
@@ -45,6 +49,10 @@ TextHandler = Callable[[Any, str, int, int], int]
 
 MarkerHandler = Callable[[Any, str, str, int, int], int]
 """``(machine, marker, text, start, end)`` -> ``end``, or ``start`` to look again in another state."""
+
+
+_quote: Final = encode_basestring  # values.escape_json without a call in between
+_search_tool: Final = lexer.TOOL.search
 
 
 class Held(Enum):
@@ -78,10 +86,13 @@ class Scanner:
         self.state = State.OPENING
         self._lexers = dict(_LEXERS)
         self._adapt_lexers()
+        self._search_answer = self._lexers[State.ANSWER][False].search
+        self._search_reasoning = self._lexers[State.REASONING][False].search
         self._tail = ""
         self._tail_plain = False
         self._base = 0  # position of the first character of the text being scanned
         self._next = 0  # position of the next character to be scanned
+        self._index: int | None = None  # of the call whose value is being read
         self.quick: Quick = never
         self._plain = False
         self._tool: ToolBody | None = None
@@ -120,22 +131,24 @@ class Scanner:
         brings none yet. None means that there is more to it: then nothing was
         read, and :meth:`text` has to be called.
         """
-        if not self.message.is_open or (self._tail and self._tail_plain):
+        if self._plain or not self.message.is_open or (self._tail and self._tail_plain):
             return never
-        if self.state is State.ANSWER:
+        self._tail_plain = False
+        state, tool = self.state, self._tool
+        if state is State.ANSWER:
             return self._quick_answer
-        if self.state is State.REASONING and self.message.flows:
+        if state is State.REASONING and self.message.flows:
             return self._quick_reasoning
-        if self.state is State.TOOL and self._tool is not None and self._tool.is_flat:
-            return self._quick_value if self._tool.streams else self._quick_silence
+        if state is State.TOOL and tool is not None and tool.is_flat:
+            self._index = tool.streaming
+            return self._marked_value if self._index is None else self._quick_value
         return never
 
-    def _before_marker(self, text: str, state: State) -> str | None:
-        """``text`` up to the marker that may begin at its end, which becomes the tail.
+    def _before_marker(self, text: str, found: re.Match[str] | None) -> str | None:
+        """``text`` up to the marker ``found`` at its end, which becomes the tail.
 
-        None, and nothing has changed, if a whole marker is in it.
+        None, and nothing has changed, if the marker is whole.
         """
-        found = self._lexers[state][False].search(text)
         if found is None:
             self._tail = ""
             return text
@@ -144,14 +157,14 @@ class Scanner:
             return None
         if text[start] == "t" and not self._is_addressed(text, start, 0):
             start = len(text)
-        self._tail, self._tail_plain = text[start:], False
+        self._tail = text[start:]
         return text[:start]
 
     def _quick_answer(self, text: str) -> Event | Held | None:
         if self._tail:
             text = self._tail + text
         if "<" in text:
-            before = self._before_marker(text, State.ANSWER)
+            before = self._before_marker(text, self._search_answer(text))
             if before is None:
                 return None
             text = before
@@ -166,8 +179,8 @@ class Scanner:
         if self._tail:
             text = self._tail + text
         # A " to=" must be held from its beginning on, wherever the token ends in it.
-        if "<" in text or "to=" in text or text[-1:] in _ADDRESS_ENDS:
-            before = self._before_marker(text, State.REASONING)
+        if "<" in text or "=" in text or text[-1:] in _ADDRESS_ENDS:
+            before = self._before_marker(text, self._search_reasoning(text))
             if before is None:
                 return None
             text = before
@@ -182,40 +195,56 @@ class Scanner:
         return new_event(ReasoningDelta, (text, start, end))
 
     def _quick_value(self, text: str) -> Event | Held | None:
-        value = self._keep(text)
-        if not value or self._tool is None:
-            return None if value is None else HELD
-        start = self.out.mark
-        self.out.mark = end = self._next - len(self._tail)
-        index, json = self._tool.provisional.quick(value)
-        return new_event(ArgumentsDelta, (index, json, start, end))
-
-    def _quick_silence(self, text: str) -> Event | Held | None:
-        return None if self._keep(text) is None else HELD
-
-    def _keep(self, text: str) -> str | None:
-        """Keep ``text`` for the tool body; the part of it that no marker can begin in.
-
-        None, and nothing has changed, if a whole marker is in it or the body
-        outgrows its bound.
-        """
-        tool, end = self._tool, self._next + len(text)
+        if self._tail or "<" in text or not text:
+            return self._marked_value(text)
+        tool, start = self._tool, self._next
+        end = start + len(text)
         if tool is None or end > tool.limit:
             return None
-        value, start = text, self._next
-        if self._tail:
-            value, start = self._tail + text, start - len(self._tail)
+        loose, second = tool.rope.loose, tool.second
+        loose.append(text)
+        if len(loose) >= MAX_LOOSE:
+            tool.rope.pack()
+        if second is not None and second.place not in FLAT:
+            second.text(text, start)
+        self._next = self.out.mark = end
+        return new_event(ArgumentsDelta, (self._index, _quote(text)[1:-1], start, end))
+
+    def _marked_value(self, text: str) -> Event | Held | None:
+        """Text of a tool body with no more to it than one tag that is quoted in a value."""
+        tool, tail, after = self._tool, self._tail, self._next + len(text)
+        if tool is None or after > tool.limit:
+            return None
+        value = tail + text if tail else text
+        tag = found = None
         if "<" in value:
-            before = self._before_marker(value, State.TOOL)
-            if before is None:
-                return None
-            value = before
-        else:
+            found = _search_tool(value)
+            if found is not None and found.lastindex:
+                tag = found
+                found = _search_tool(value, tag.end())
+                if not tool.quotes(tag.group()) or (found is not None and found.lastindex):
+                    return None
+        if found is None:
             self._tail = ""
-        tool.rope.append(text)
-        tool.flat_text(value, start)
-        self._next = end
-        return value
+        else:
+            stop = found.start()
+            self._tail = value[stop:]
+            value = value[:stop]
+        loose, second = tool.rope.loose, tool.second
+        loose.append(text)
+        if len(loose) >= MAX_LOOSE:
+            tool.rope.pack()
+        if tag is not None:
+            tool.quote(value, self._next - len(tail), tag)
+        elif second is not None and second.place not in FLAT:
+            second.text(value, self._next - len(tail))
+        self._next = after
+        if not value or self._index is None:
+            return HELD
+        out = self.out
+        start = out.mark
+        out.mark = end = start + len(value)
+        return new_event(ArgumentsDelta, (self._index, _quote(value)[1:-1], start, end))
 
     def _push(self, text: str, plain: bool) -> None:
         base, pos = self._next, 0

@@ -7,18 +7,25 @@ those of the stream.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .. import wire
 from .calls import Invoke, Reading
 from .context import MAX_REFUTATIONS
+from .lexer import TAGS
 from .provisional import Provisional
 from .rope import Rope
 from .states import FLAT, STRUCTURE, Place
 
 if TYPE_CHECKING:
+    import re
+
     from .context import Context
     from .handover import Handover
+
+
+_QUOTABLE: Final = frozenset(TAGS) - {wire.PARAMETER_CLOSE}
+"""Tags that mean nothing inside a value to the first reading (wire_format 5.5)."""
 
 
 class View(NamedTuple):
@@ -96,7 +103,7 @@ class ToolBody:
         "_counts",
         "_first",
         "_muted",
-        "_second",
+        "second",
         "headerless",
         "limit",
         "note",
@@ -136,34 +143,45 @@ class ToolBody:
         streams = options.arguments == "stream" and context.trusted and not headerless
         unglue = self._unglue if "glued" in options.recover else None
         self._first = Reading(options.max_header, self.provisional if streams else None, unglue)
-        self._second: Reading | None = None
+        self.second: Reading | None = None
         self._muted = not streams
-        self._counts = dict.fromkeys(
-            (
-                wire.INVOKE_OPEN,
-                wire.INVOKE_CLOSE,
-                wire.PARAMETER_OPEN,
-                wire.PARAMETER_CLOSE,
-                wire.BLOCK_OPEN,
-                wire.BLOCK_CLOSE,
-            ),
-            0,
-        )
+        self._counts = dict.fromkeys(TAGS, 0)
 
     @property
     def is_flat(self) -> bool:
-        """Whether text without a marker can only lengthen a value, or a tag quoted in one."""
+        """Whether text without a marker changes nothing but the end of a value."""
         return self._first.place in FLAT and not self.too_long
 
     @property
-    def streams(self) -> bool:
-        """Whether such text is the next piece of an announced string value."""
-        return self._first.place is Place.VALUE and self.provisional.streams and not self._muted
+    def streaming(self) -> int | None:
+        """The index of the call whose value such text is passed on for, or None."""
+        if self._first.place is Place.VALUE and not self._muted:
+            return self.provisional.index
+        return None
+
+    def quotes(self, literal: str) -> bool:
+        """Whether a tag is text to the first reading while the body :attr:`is_flat`."""
+        return literal in _QUOTABLE and self._first.place is not Place.TRAIL
+
+    def quote(self, text: str, start: int, tag: re.Match[str]) -> None:
+        """Read text with one tag in it, which is quoted, while the body :attr:`is_flat`."""
+        literal, at, behind = tag.group(), tag.start(), tag.end()
+        self._counts[literal] += 1
+        if self.second is None and literal == wire.PARAMETER_OPEN and self._value_is_open:
+            self.second = self._first.fork()
+        if self.second is not None:
+            self.second.text(text[:at], start)
+            self.second.tag(literal, start + at)
+            self.second.text(text[behind:], start + behind)
+
+    @property
+    def _value_is_open(self) -> bool:
+        return self._first.place is Place.VALUE
 
     @property
     def in_invoke(self) -> bool:
         """Whether an invoke is open, as far as the body reads (wire_format 3.1.6)."""
-        second = self._second
+        second = self.second
         if self._first.place is not Place.FAILED or second is None:
             return self._first.is_open
         return second.is_open
@@ -173,50 +191,44 @@ class ToolBody:
         if not self.too_long:
             self.rope.append(text, plain)
 
-    def flat_text(self, text: str, start: int) -> None:
-        """Read text that holds no tag while the body :attr:`is_flat`, but for its events."""
-        second = self._second
-        if second is not None and second.place not in FLAT:
-            second.text(text, start)
-
     def text(self, text: str, start: int) -> None:
         """Read text that holds no tag."""
         self._first.text(text, start)
-        if self._second is not None:
-            self._second.text(text, start)
+        if self.second is not None:
+            self.second.text(text, start)
 
     def tag(self, literal: str, start: int) -> None:
         """Read a tag, or the name of an opening one; fork where the readings part."""
         self._counts[literal] += 1
         first = self._first
-        if literal == wire.PARAMETER_OPEN and first.place is Place.VALUE and self._second is None:
-            self._second = first.fork()
+        if literal == wire.PARAMETER_OPEN and self._value_is_open and self.second is None:
+            self.second = first.fork()
         first.tag(literal, start)
-        if self._second is not None:
-            self._second.tag(literal, start)
+        if self.second is not None:
+            self.second.tag(literal, start)
 
     def noise(self, start: int) -> None:
         """Read a ``<|message|>``, which means nothing in a body."""
         self._first.noise(start)
-        if self._second is not None:
-            self._second.noise(start)
+        if self.second is not None:
+            self.second.noise(start)
 
     def interrupt(self) -> None:
         """A framing marker follows, whatever it means: no tag goes on behind it."""
         self._first.interrupt()
-        if self._second is not None:
-            self._second.interrupt()
+        if self.second is not None:
+            self.second.interrupt()
 
     def may_become_tag(self, tail: str) -> bool:
         """Whether the end of the stream behind ``tail`` cut a tag that might stand here."""
-        failed = self._first.place is Place.FAILED and self._second is not None
-        reading = self._second if failed and self._second is not None else self._first
+        failed = self._first.place is Place.FAILED and self.second is not None
+        reading = self.second if failed and self.second is not None else self._first
         return any(tag.startswith(tail) for tag in STRUCTURE[reading.place])
 
     def candidate(self, end: int, terminator: str | None) -> Candidate:
         """The body as it stands, if it ended at ``end``."""
         first = _view(self._first)
-        second = first if self._second is None else _view(self._second)
+        second = first if self.second is None else _view(self.second)
         return Candidate(end, terminator, first, second, self._balanced)
 
     def accepts(self, candidate: Candidate) -> bool:

@@ -308,7 +308,8 @@ class _Turn:
         space, _, rest = name.partition(".")
         if rest.startswith(space + ".") and rest in self.tools:
             return rest
-        # Choice: only one foreign prefix; ``a.b.read`` is no ``read``.
-        declared = "." not in rest and rest in self.tools
-        foreign = not any(tool.startswith(space + ".") for tool in self.tools)
+        # Choice: a prefix is foreign if no declared tool shares its first segment.
+        rest = name.rpartition(".")[2]
+        declared = rest in self.tools and all(name.split("."))
+        foreign = not any(tool.partition(".")[0] == space for tool in self.tools)
         return rest if declared and foreign else None
