@@ -1,0 +1,433 @@
+"""What must hold because somewhere it once did not: one test for each kind of reported fault.
+
+Rules: a name says what holds, the numbers say who reported that it did not (field_reports, groups A
+and B). Here are the reports that a parser, the tools or a prompt can have.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+import atem
+from atem import Piece
+from tests.parser.spelling import (
+    END,
+    EOM,
+    EOT,
+    HALF,
+    MESSAGE,
+    NEXT,
+    PING,
+    START,
+    TOOLS,
+    block,
+    call,
+    calls,
+    invoke,
+    parameter,
+    read,
+    to,
+    turn,
+    verdicts,
+)
+from tests.parser.strategies import STRING, tool
+
+ANSWER = to("user", "Done.")
+
+
+def arguments(value, declared, **definitions):
+    """What the text ``value`` is to a parameter declared so."""
+    schema = {"type": "object", "properties": {"x": declared}, **definitions}
+    tools = [{"type": "function", "name": "t", "parameters": schema}]
+    [one] = read(turn(call("t", x=value)), tools=tools).calls
+    return one.arguments["x"]
+
+
+def prompt(messages=({"role": "user", "content": "Hi."},), **options):
+    return atem.render(list(messages), **options).text()
+
+
+# ==== Group A: this model and its relatives ===========================================================
+
+# ---- Arguments and names
+
+
+def test_a_line_of_json_written_to_a_file_stays_text():
+    """Field report 1."""
+    line = '{"id": 7, "tags": ["a"]}\n'
+    assert arguments(line, STRING) == line
+
+
+def test_a_parameter_glued_to_the_name_is_answered_with_the_tool_that_exists():
+    """Field report 2."""
+    glued = to(
+        "save.path", block('<atem:invoke name="save.path">a.txt</atem:parameter>\n</atem:invoke>')
+    )
+    found = read(turn(glued))
+    [rejected] = found.rejected
+    assert (found.calls, rejected.raw_name) == ((), "save.path")
+    assert "save" in str(atem.ToolSet(TOOLS).feedback(rejected).content)
+    assert calls(read(turn(glued), recover={"glued"})) == [("save", {"path": "a.txt"})]
+
+
+def test_a_glued_name_alone_is_not_forwarded_as_a_call_without_arguments():
+    """Field report 2."""
+    found = read(turn(call("save.path")))
+    assert (found.calls, verdicts(found)) == ((), ["unknown_tool"])
+    assert found.rejected[0].suggestions[0] == "save"
+
+
+@pytest.mark.parametrize("name", ["ping<|message|>", "<|message|>ping", "ping.ping<|message|>"])
+def test_a_control_token_in_a_tool_name_is_dropped(name):
+    """Field report 23."""
+    assert calls(read(turn(to("ping", f'<atem:invoke name="{name}"></atem:invoke>')))) == [
+        ("ping", {})
+    ]
+
+
+def test_a_control_token_in_place_of_the_end_of_a_tag_is_no_call():
+    """Field report 23."""
+    found = read(turn(to("ping", '<atem:invoke name="ping<|message|></atem:invoke>')))
+    assert (found.calls, verdicts(found)) == ((), ["malformed"])
+
+
+@pytest.mark.parametrize("name", ['say "hi"', "two words", "a<b", "a>b", "self", "user"])
+def test_a_tool_that_can_never_be_called_is_found_before_it_is_advertised(name):
+    """Field report 48."""
+    with pytest.raises(atem.InvalidTool, match="can't be called"):
+        atem.ToolSet([tool(name)]).check()
+
+
+def test_a_tool_of_a_namespace_is_found_by_its_dotted_name_and_not_by_a_guess():
+    """Field report 66."""
+    member = {"type": "function", "name": "post", "parameters": {"type": "object"}}
+    tools = [{"type": "namespace", "name": "ledger", "tools": [member]}]
+    assert [one.name for one in read(turn(call("ledger.post")), tools=tools).calls] == ["post"]
+    [rejected] = read(turn(call("post")), tools=tools).rejected
+    assert rejected.suggestions == ("ledger.post",)
+    assert "ledger.post" in str(atem.ToolSet(tools).feedback(rejected).content)
+
+
+def test_ids_do_not_repeat_between_turns_and_values_have_their_types():
+    """Field report 54."""
+    turns = [read(turn(call("count", n="5"), call("count", n="6"))) for _ in range(3)]
+    assert len({one.id for found in turns for one in found.calls}) == 6
+    assert calls(turns[0]) == [("count", {"n": 5}), ("count", {"n": 6})]
+
+
+# ---- Channels
+
+
+def test_a_header_quoted_in_reasoning_is_no_call():
+    """Field report 6."""
+    body = f"I could write {START}assistant to=save{MESSAGE} or to=ping{MESSAGE}, then wait."
+    found = read(turn(to("self", body), ANSWER))
+    assert (found.reasoning, found.content, found.calls) == (body, "Done.", ())
+
+
+def test_an_answer_whose_tail_shares_a_chunk_with_a_tool_header_keeps_it():
+    """Field report 6."""
+    text = turn(to("user", "The tail."), call("ping"))
+    at = text.index("tail.")
+    found = atem.parse([text[:at], text[at : at + 60], text[at + 60 :]], tools=TOOLS)
+    assert (found.content, calls(found)) == ("The tail.", [("ping", {})])
+
+
+def test_a_continued_answer_is_content_from_its_first_character():
+    """Field reports 6, 103."""
+    example = f"an example: to=user{MESSAGE} or <|start|>user"
+    assert read(example + EOT, channel="self").reasoning == example
+    assert read(f"of the answer.{EOT}", channel="user").content == "of the answer."
+
+
+@pytest.mark.parametrize("reason", ["stop", "length"])
+def test_a_cut_in_the_last_thought_keeps_the_earlier_ones(reason):
+    """Field report 7."""
+    found = read(
+        turn(to("self", "One."), call("ping"), to("self", "Two."), to("self", "Thr"), end=""),
+        reason=reason,
+    )
+    assert (found.reasoning, len(found.calls)) == ("One.\nTwo.\nThr", 1)
+
+
+def test_reasoning_tokens_are_counted_also_behind_a_call():
+    """Field reports 9, 10."""
+    tokens = []
+    for part in re.split(
+        r"(<\|[a-z]+\|>)", turn(to("self", "a b"), call("ping"), to("self", "c d e"), ANSWER)
+    ):
+        special = part.startswith("<|")
+        tokens += [Piece(part, special)] if special else map(Piece, re.findall(r"\s*\S+", part))
+    recipient, thought = None, 0
+    for event in atem.parse_stream(tokens, tools=TOOLS):
+        if isinstance(event, atem.MessageStart):
+            recipient = event.recipient
+        elif isinstance(event, atem.MessageEnd) and recipient == "self":
+            thought += event.tokens
+    assert thought == 5
+
+
+@pytest.mark.parametrize("cut", range(len(PING) + 1))
+def test_no_part_of_a_tag_is_ever_content(cut):
+    """Field report 13."""
+    shown = "".join(
+        event.text
+        for event in atem.parse_stream(
+            to("ping", PING)[: -cut or None], tools=TOOLS, reason="length"
+        )
+        if isinstance(event, atem.ContentDelta | atem.ReasoningDelta)
+    )
+    assert "<" not in shown
+
+
+def test_prose_followed_by_a_block_without_header_is_shown_or_recovered_never_both():
+    """Field report 15."""
+    text = f"Let me look. {PING}"
+    assert (read(text).content, read(text).calls) == (text, ())
+    found = read(text, recover={"headerless"})
+    assert (found.content, calls(found)) == ("Let me look. ", [("ping", {})])
+    addressed = to("user", text)
+    assert read(addressed, recover={"headerless"}).content == text
+
+
+@pytest.mark.parametrize("space", [" ", ""])
+def test_a_turn_may_open_with_a_call(space):
+    """Field reports 16, 38."""
+    found = read(turn(space + call("ping").lstrip()))
+    assert (calls(found), found.content, found.empty) == ([("ping", {})], "", False)
+
+
+def test_an_answer_and_a_call_in_one_turn_are_both_kept():
+    """Field report 18."""
+    found = read(turn(to("self", "Hm."), to("user", "I will look."), call("ping")))
+    assert (found.content, calls(found), found.finish_reason) == (
+        "I will look.",
+        [("ping", {})],
+        "tool_calls",
+    )
+
+
+def test_a_bare_header_to_the_user_is_not_shown():
+    """Field reports 29, 35."""
+    assert read(turn(to("user", "Hi."))).content == "Hi."
+    assert read(turn(to("self", "Hm."), ANSWER), tools=None).content == "Done."
+
+
+@pytest.mark.parametrize("end", [EOM, EOT, END, ""])
+def test_no_marker_of_the_framing_is_left_in_any_text(end):
+    """Field reports 30, 48."""
+    found = read(
+        turn(to("self", "Hm."), to("user", "One. "), call("ping"), to("user", "Two."), end=end)
+    )
+    assert (found.reasoning, found.content) == ("Hm.", "One. Two.")
+
+
+@pytest.mark.parametrize("tools", [None, TOOLS])
+@pytest.mark.parametrize("arguments", ["stream", "whole"])
+def test_text_is_the_same_with_and_without_tools_streamed_or_not(tools, arguments):
+    """Field reports 35, 42."""
+    text = turn(to("self", "Hm."), to("user", "One."), to("commentary", " Two."))
+    events = atem.parse_stream(text, tools=tools, arguments=arguments)
+    found = atem.collect(events)
+    assert (found.reasoning, found.content) == ("Hm.", "One. Two.")
+
+
+@pytest.mark.parametrize("recipient", ["ping", "launch", "a.b", "weird-näme"])
+def test_every_recipient_is_a_header_and_none_is_shown(recipient):
+    """Field report 43."""
+    found = read(turn(to("self", "Hm."), to(recipient, block(invoke(recipient))), ANSWER))
+    assert (found.reasoning, found.content) == ("Hm.", "Done.")
+
+
+def test_reasoning_is_an_event_of_its_own():
+    """Field report 46."""
+    [event] = [
+        event
+        for event in atem.parse_stream([turn(to("self", "Hm."), ANSWER)])
+        if isinstance(event, atem.ReasoningDelta)
+    ]
+    assert event.text == "Hm."
+
+
+def test_a_broken_call_never_gives_its_arguments_to_the_next_tool():
+    """Field report 49."""
+    found = read(turn(HALF, call("count", n="5"), call("mail.send", body="x")))
+    assert calls(found) == [("count", {"n": 5}), ("mail.send", {"body": "x"})]
+    assert [one.index for one in found.calls] == [0, 1]
+
+
+def test_a_call_behind_reasoning_without_its_end_is_not_lost():
+    """Field report 49."""
+    found = read(turn(to("self", f"Hm. to=ping{MESSAGE}{PING}")))
+    assert (found.reasoning, calls(found)) == ("Hm. ", [("ping", {})])
+
+
+def test_text_behind_a_tool_message_without_terminator_is_not_lost():
+    """Field report 50."""
+    found = read(f"{call('ping')}{START}assistant to=user{MESSAGE}Done.{EOT}")
+    assert (calls(found), found.content) == ([("ping", {})], "Done.")
+
+
+@pytest.mark.parametrize("held", ["<", "<|eo", EOT, f"{EOM}{START}", "to=sel"])
+def test_closing_loses_nothing_that_was_held(held):
+    """Field report 51."""
+    found = read(to("user", f"a {held}b {held}"))
+    assert found.content.startswith(f"a {held}b ")
+    assert found.content.removeprefix(f"a {held}b ") in ("", held)
+
+
+@pytest.mark.parametrize("header", [f"{START}assistant to=user", f"{START}assistant", START])
+def test_half_a_header_is_dropped_and_prose_that_looks_alike_is_kept(header):
+    """Field report 53."""
+    assert read(header, reason="length").content == ""
+    prose = header.removeprefix(START)
+    assert read(prose, reason="length").content == prose
+
+
+def test_prose_around_a_framed_message_is_kept():
+    """Field report 55."""
+    found = read(
+        f"Before.{NEXT} to=user{MESSAGE} Framed.{EOM}{START}assistant{MESSAGE} After.{EOT}"
+    )
+    assert found.content == "Before. Framed. After."
+
+
+def test_a_stop_token_is_known_by_its_id_and_not_by_its_text():
+    """Field report 58."""
+    tokenizer = Tokenizer(
+        models.BPE({c: i for i, c in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}, [])
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(m, special=True) for m in (START, MESSAGE, EOM, EOT)])
+    parser = atem.Parser(tools=TOOLS, tokenizer=tokenizer)
+    for token in tokenizer.encode(turn(to("self", "Hm."), call("ping"))).ids:
+        assert not parser.done
+        parser.feed(token)
+    assert parser.done
+
+
+def test_a_call_in_a_turn_without_one_declared_is_answered_and_not_shown():
+    """Field reports 14, 28."""
+    found = read(turn(call("ping")), tools=None)
+    assert (found.content, verdicts(found)) == ("", ["unknown_tool"])
+    assert str(atem.feedback(found.rejected[0]).content)
+
+
+# ---- Never an error, never a wrong call
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        to("ping", "<atem:invoke name="),
+        turn(to("ping", "</atem:function_calls></atem:invoke></atem:parameter>")),
+        turn(to("save", parameter("x", "y"))),
+        turn(call("count", n="[" * 100_000)),
+        turn(call("count", n="9" * 5_000)),
+        turn(call("count", n="1e999999999")),
+        f"{START}{START}{MESSAGE}{MESSAGE}{EOM}{EOT}{EOM}",
+        turn(call("ping", **{"x" * 900: "y"})),
+        turn(to("\ud800", "\udfff")),
+        "\x00",
+    ],
+)
+def test_no_text_of_a_model_raises(text):
+    """Field reports 17, 34."""
+    assert atem.collect(list(atem.parse_stream([text], tools=TOOLS))) == atem.parse(
+        text, tools=TOOLS
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(f"a {PING} b", [("save", {"body": f"a {PING} b"})]), ("null", [("save", {"body": "null"})])],
+)
+def test_a_block_inside_a_value_cuts_nothing(value, expected):
+    """Field reports 34, 78."""
+    assert calls(read(turn(call("save", body=value)))) == expected
+
+
+def test_text_behind_a_block_is_not_lost_without_a_trace():
+    """Field report 34."""
+    found = read(turn(f"{call('ping')} and then?", ANSWER))
+    assert found.content == "Done."
+    assert calls(found) == [("ping", {})]
+
+
+@pytest.mark.parametrize("reason", ["length", "abort", "stop"])
+def test_a_truncated_message_is_not_accepted_as_a_call(reason):
+    """Field reports 48, 50, 88, 89."""
+    found = read(HALF, reason=reason)
+    assert (found.calls, verdicts(found)) == ((), ["incomplete"])
+    assert (found.finish_reason, found.complete) == ("length", False)
+    [rejected] = found.rejected
+    assert "save" in str(atem.ToolSet(TOOLS).feedback(rejected).content)
+
+
+# ---- Prompts
+
+
+def test_a_system_text_that_mentions_effort_gives_one_line_about_it():
+    """Field report 24."""
+    system = {"role": "system", "content": "Reasoning effort: low."}
+    text = prompt([system, {"role": "user", "content": "Hi."}], effort="high")
+    assert re.findall(r"[Rr]easoning (?:strength|effort)[^\n]*", text) == [
+        "Reasoning strength: low."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("effort", "strength"),
+    [
+        ("none", "low"),
+        ("minimal", "low"),
+        ("low", "low"),
+        ("medium", "medium"),
+        ("high", "high"),
+        ("max", "xhigh"),
+    ],
+)
+def test_an_effort_reaches_the_prompt_as_a_strength(effort, strength):
+    """Field reports 11, 44."""
+    assert f"Reasoning strength: {strength}." in prompt(effort=effort)
+
+
+def test_an_effort_that_does_not_exist_is_refused():
+    """Field reports 11, 21."""
+    with pytest.raises(ValueError, match="effort"):
+        prompt(effort="extreme")
+
+
+def test_a_picture_becomes_its_placeholder_and_another_part_is_refused():
+    """Field reports 45, 46."""
+    picture = {"type": "image_url", "image_url": {"url": "file:a.png"}}
+    say = {"type": "text", "text": "What is it?"}
+    rendered = atem.render([{"role": "user", "content": [picture, say]}])
+    assert rendered.text().count("<|patch|>") == len(rendered.images) == 1
+    with pytest.raises(atem.RenderError, match="input_audio"):
+        prompt([{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}])
+
+
+def test_an_undotted_tool_can_be_advertised_by_its_bare_name():
+    """Field report 56."""
+    text = prompt(tools=TOOLS, recipients="exact")
+    assert '"ping"' in text
+    assert '"ping.*"' not in text
+    assert '"mail.*"' in text
+
+
+def test_a_doubled_name_that_the_prompt_provokes_is_resolved():
+    """Field report 56."""
+    assert calls(read(turn(call("save.save", path="p")))) == [("save", {"path": "p"})]
+
+
+def test_the_option_of_a_caller_is_honoured_or_refused():
+    """Field reports 21, 33."""
+    with pytest.raises(TypeError, match="enable_thinking"):
+        prompt(enable_thinking=False)
+    with pytest.raises(TypeError, match="repair"):
+        atem.Parser(repair=True)
