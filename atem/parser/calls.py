@@ -20,6 +20,13 @@ from .states import IN_TAG, OPEN, PROSE, STRUCTURE, Place
 _NAME: Final = re.compile(f'[{wire.WHITESPACE}]name="([^"]*)"')
 _OPEN_NAME: Final = re.compile(f'[{wire.WHITESPACE}]name="[^"]*\\Z')
 
+_ROOM: Final = {
+    Place.INVOKE_TAG: wire.MAX_TAG - len(wire.INVOKE_OPEN),
+    Place.PARAMETER_TAG: wire.MAX_TAG - len(wire.PARAMETER_OPEN),
+    Place.INNER_TAG: wire.MAX_TAG - len(wire.PARAMETER_OPEN),
+}
+"""Characters behind a tag's name that make it malformed if its ``>`` is not among them."""
+
 Unglue = Callable[[str], "tuple[str, str] | None"]
 """Splits a swallowed parameter tag ``tool.key`` into its halves, or None (wire_format 5.7)."""
 
@@ -80,7 +87,8 @@ class Reading:
 
     ``place`` is where it stands, ``invokes`` what it found (the last one may be
     open), ``prose`` whether there is text around the blocks, ``wrapped``
-    whether a block is open. ``nested`` makes it the second reading of 5.5.
+    whether a block is open, ``reach`` where the last closing tag outside a
+    value ended. ``nested`` makes it the second reading of 5.5.
     """
 
     __slots__ = (
@@ -97,6 +105,7 @@ class Reading:
         "nested",
         "place",
         "prose",
+        "reach",
         "wrapped",
     )
 
@@ -105,6 +114,7 @@ class Reading:
         self.invokes: list[Invoke] = []
         self.prose = False
         self.wrapped = False
+        self.reach = 0
         self.nested = False
         self.glued = False
         self._limit = limit
@@ -152,6 +162,8 @@ class Reading:
                 return
             if place in IN_TAG:
                 taken = self._tag_text(text, start)
+                if taken == len(text):
+                    return
                 text, start = text[taken:], start + taken
             elif place is Place.CLOSER:
                 text, start = self._behind_closer(text, start)
@@ -257,6 +269,7 @@ class Reading:
             self._close_invoke(start + len(literal))
         elif literal in (wire.BLOCK_OPEN, wire.BLOCK_CLOSE):
             self.wrapped = literal == wire.BLOCK_OPEN
+            self.reach = start + len(literal)
         self._tag = ""
 
     def _close_value(self, behind: int) -> None:
@@ -269,7 +282,7 @@ class Reading:
 
     def _close_invoke(self, end: int) -> None:
         invoke = self.invokes[-1]
-        invoke.end = end
+        invoke.end = self.reach = end
         if self.wrapped:
             self.place = Place.BLOCK
         if self._listener is not None:
@@ -279,20 +292,21 @@ class Reading:
 
     def _tag_text(self, text: str, start: int) -> int:
         """Read on in a tag; how much of ``text`` belongs to it."""
+        if ">" not in text and "<" not in text:
+            self._grow_tag(text)
+            return len(text)
         close, other = text.find(">"), text.find("<")
         if other >= 0 and not 0 <= close < other:
             self._not_a_tag()
             return 0
-        taken = len(text) if close < 0 else close + 1
-        self._grow_tag(text[:taken] if close < 0 else text[:close])
-        if close >= 0 and self.place in IN_TAG:
-            self._end_tag(start + taken)
-        return taken
+        self._grow_tag(text[:close])
+        if self.place in IN_TAG:
+            self._end_tag(start + close + 1)
+        return close + 1
 
     def _grow_tag(self, text: str) -> None:
         self._tag += text
-        opener = wire.INVOKE_OPEN if self.place is Place.INVOKE_TAG else wire.PARAMETER_OPEN
-        if len(opener) + len(self._tag) >= wire.MAX_TAG:
+        if len(self._tag) >= _ROOM[self.place]:
             self._not_a_tag()
 
     def _not_a_tag(self) -> None:

@@ -36,6 +36,7 @@ class View(NamedTuple):
     prose: bool
     is_open: bool
     wrapped: bool
+    reach: int
 
 
 class Candidate(NamedTuple):
@@ -86,7 +87,7 @@ def _view(reading: Reading) -> View:
     if reading.is_open:
         opened = invokes[-1]
         invokes[-1] = Invoke(opened.start, opened.name, opened.tag_end, None, opened.parameters[:])
-    return View(reading.place, tuple(invokes), reading.prose, reading.is_open, reading.wrapped)
+    return View(reading.place, tuple(invokes), reading.prose, reading.is_open, reading.wrapped, reading.reach)
 
 
 class ToolBody:

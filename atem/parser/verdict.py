@@ -249,7 +249,19 @@ class _Verdict:
             span=(invoke.start, end),
         )
         self.context.calls += 1
-        out.put(CallEnd, live.index, call, end=end)
+        out.put(CallEnd, live.index, call, end=self._reach(invoke, end))
+
+    def _reach(self, invoke: Invoke, end: int) -> int:
+        """How far the ``CallEnd`` of ``invoke`` accounts for the closing tags (design 4.2).
+
+        The tags behind the last invoke belong to the first event that follows them.
+        """
+        view = self.candidate.chosen
+        if view is None:
+            return end
+        last = view.invokes[-1]
+        all_told = self.context.out.mark >= (last.end or last.start)
+        return view.reach if all_told or invoke is last else end
 
     def _unknown(self, invoke: Invoke, arguments: dict[str, Any]) -> None:
         rejected = self._one(

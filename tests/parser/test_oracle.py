@@ -99,7 +99,7 @@ def test_a_closer_followed_by_too_much_whitespace_is_literal(spaces, body):
 @pytest.mark.parametrize(
     ("attributes", "calls"),
     [
-        ('name="ping" name="save"', [("ping", {})]),
+        ('name="ping" name="save"', []),
         ('name="" name="ping"', []),
         ('xname="ping"', []),
         ('x="/" name="ping" y', [("ping", {})]),
@@ -107,7 +107,7 @@ def test_a_closer_followed_by_too_much_whitespace_is_literal(spaces, body):
         ('name="pi<|message|>ng"', [("ping", {})]),
     ],
 )
-def test_the_first_attribute_called_name_names_an_invoke(attributes, calls):
+def test_the_one_attribute_called_name_names_an_invoke(attributes, calls):
     assert (
         read(f" to=ping<|message|><atem:invoke {attributes}></atem:invoke>", TOOLS).calls == calls
     )
@@ -264,7 +264,7 @@ def test_a_cut_stream_runs_no_call_that_the_same_text_would_not(turn):
     whole, cut = read(text, tools), read(text, tools, "length")
     remaining = iter(map(repr, whole.calls))
     assert all(repr(call) in remaining for call in cut.calls)
-    assert (cut.reasoning, cut.content, cut.complete) == (whole.reasoning, whole.content, False)
+    assert not cut.complete
 
 
 @settings(max_examples=300, deadline=None)
