@@ -414,6 +414,10 @@ def test_a_block_left_open_before_a_terminator_is_a_call():
         '<atem:invoke name="ping" name="ping"></atem:invoke>',
         '<atem:invoke name="ping" name="save"></atem:invoke>',
         "<atem:invoke name=ping></atem:invoke>",
+        '<atem:invoke name = "ping"></atem:invoke>',
+        '<atem:invoke xname="ping"></atem:invoke>',
+        '<atem:invoke id="a>b" name="ping"></atem:invoke>',
+        '<atem:invoke name="<|message|>"></atem:invoke>',
         '<atem:invoke name="ping</atem:invoke>',
         '<atem:invoke name="a<b"></atem:invoke>',
         f'<atem:invoke name="{"x" * 1100}"></atem:invoke>',
@@ -444,6 +448,12 @@ def test_a_parameter_that_is_not_the_wire_form_makes_no_call(tag):
     for body in (whole, second):
         found = read(turn(to("save", body)))
         assert (found.calls, set(verdicts(found))) == ((), {"malformed"})
+
+
+def test_a_control_token_in_the_name_of_a_parameter_is_dropped():
+    tag = '<atem:parameter name="bo<|message|>dy">'
+    body = f'<atem:invoke name="save">{tag}x</atem:parameter></atem:invoke>'
+    assert calls(read(turn(to("save", body)))) == [("save", {"body": "x"})]
 
 
 def test_an_extra_attribute_of_a_parameter_is_harmless():

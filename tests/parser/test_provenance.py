@@ -116,6 +116,16 @@ def test_special_terminators_in_a_row_end_one_message():
     assert codes(found) == []
 
 
+@pytest.mark.parametrize("before", ["", " "])
+@pytest.mark.parametrize("marker", [EOM, EOT, END])
+def test_a_special_terminator_before_any_message_is_framing(marker, before):
+    tokens = [*plain(before), Piece(marker, special=True)]
+    found = read(tokens)
+    assert (found.content, found.reasoning, found.complete) == (before, "", True)
+    header = pieces(f"{START}assistant{call('ping')}{EOT}")
+    assert calls(read([*tokens, *header])) == ([("ping", {})] if marker == EOM else [])
+
+
 def test_special_tokens_behind_the_end_of_the_turn_are_reported_once():
     found = read(pieces(f"{to('user', 'One.')}{EOT}{START}assistant{call('ping')}{EOT}{START}x"))
     assert (found.content, found.calls, codes(found)) == ("One.", (), ["text_after_turn"])

@@ -55,6 +55,12 @@ def test_headerless_reads_a_whole_block_in_a_body_without_recipient(text, conten
     "text",
     [
         f"{PING} as you see",
+        f"{PING} and {PING}",
+        invoke("ping"),
+        PING.removesuffix("</atem:function_calls>"),
+        PING.removeprefix("<atem:function_calls>"),
+        block(invoke("ping"), invoke("launch")),
+        "<atem:function_calls></atem:function_calls>",
         block(invoke("launch")),
         block(invoke("ping"), "<atem:invoke>"),
         PING[:-3],
