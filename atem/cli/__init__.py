@@ -1,0 +1,41 @@
+"""The command ``atem``: parse, render and inspect turns from a shell.
+
+Rules: arguments in, bytes out, an exit code at the end; what a program would
+want is in the library. One file a command; ``app`` holds what they share with
+the shell, ``options`` their common options. click and rich come with the extra
+``[agent]``, so this module imports neither. Whatever is slow is imported by the
+command that uses it: ``atem --help`` pays for none of it.
+
+``source`` reads, ``output`` writes, ``files`` are the JSON files of a user,
+``records`` the JSON of a turn, ``paint`` and ``screen`` what ``inspect`` shows.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run ``atem`` with ``arguments`` (the process's own by default); the exit code.
+
+    Without the extra it prints the line that installs it and returns 2.
+    """
+    from .exits import INTERRUPTED, USAGE
+
+    try:
+        from .app import run
+
+        return run(arguments)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except ModuleNotFoundError as error:
+        if error.name != "click":
+            raise
+        from ..errors import MissingExtra
+
+        sys.stderr.write(f"atem: {MissingExtra('agent', 'the command atem')}\n")
+        return USAGE

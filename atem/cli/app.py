@@ -1,0 +1,59 @@
+"""The command group, and what becomes of whatever a command raises.
+
+Rules: no traceback for anything that a user can do; each complaint is one line
+on standard error that begins with "atem:".
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from .. import __version__
+from ..errors import AtemError
+from . import exits
+from .inspect import inspect
+from .options import SETTINGS
+from .parse import parse
+from .render import render
+from .screen import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@click.group(context_settings=SETTINGS, epilog=exits.EXIT_CODES, no_args_is_help=False)
+@click.version_option(__version__, prog_name="atem", message="%(prog)s %(version)s")
+def atem() -> None:
+    """Parse, render and inspect turns in ATEM, the wire format of Muse Glimmer."""
+
+
+for _command in (parse, render, inspect):
+    atem.add_command(_command)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code."""
+    try:
+        return int(atem.main(arguments, prog_name="atem", standalone_mode=False) or exits.DONE)
+    except click.Abort:
+        return exits.INTERRUPTED
+    except exits.OutputUnread:
+        return exits.UNREAD
+    except click.UsageError as error:
+        _complain(_usage(error))
+    except (AtemError, exits.Failure, click.ClickException) as error:
+        _complain(str(error))
+    return exits.USAGE
+
+
+def _usage(error: click.UsageError) -> str:
+    path = error.ctx.command_path if error.ctx is not None else "atem"
+    said = error.format_message().rstrip(".")
+    return f"{said}; see {path} --help"
+
+
+def _complain(text: str) -> None:
+    sys.stderr.write(f"atem: {one_line(text)}\n")

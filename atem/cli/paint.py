@@ -1,0 +1,195 @@
+"""What each character of a turn is, in rows for a screen.
+
+Rules: the events' spans decide. Every character of the input is in exactly one
+row, in order; a line break is shown by a sign, and the row after it has no
+label. What atem says about the text stands in rows of its own, behind an arrow.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from .. import wire
+from ..parser.events import (
+    CallEnd,
+    CallRejected,
+    ContentDelta,
+    Event,
+    MessageStart,
+    Problem,
+    ReasoningDelta,
+    TurnEnd,
+)
+from .screen import Row, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from ..messages import RejectedCall, Span, ToolCall
+    from ..parser.fold import Turn
+
+
+class Seen(NamedTuple):
+    """An event, and how many characters had been read when it came."""
+
+    event: Event
+    read: int
+
+
+class Kind(NamedTuple):
+    """What a run of text is: its label and its rich style."""
+
+    label: str
+    style: str
+
+
+FRAMING, REASONING, ANSWER, CALL, REJECTED, DISCARDED, LATE_REASONING, LATE_ANSWER = range(8)
+
+KINDS: Final[Mapping[int, Kind]] = {
+    FRAMING: Kind("framing", "dim"),
+    REASONING: Kind("reasoning", "dim italic"),
+    ANSWER: Kind("answer", "none"),
+    CALL: Kind("call", "green"),
+    REJECTED: Kind("rejected", "red"),
+    DISCARDED: Kind("discarded", "strike"),
+    LATE_REASONING: Kind("reasoning, held", "dim italic underline"),
+    LATE_ANSWER: Kind("answer, held", "underline"),
+}
+
+MIN_HELD: Final = 6
+"""Characters; shorter waits come with every "<" and, in reasoning, with every " to"."""
+
+NOTE: Final = "  ->"
+BREAK: Final = "\N{RETURN SYMBOL}"
+LONGEST_NOTE: Final = 200
+
+_RUN: Final = re.compile(rb"(.)\1*", re.DOTALL)
+_LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
+_MARKS: Final = "|".join(map(re.escape, (*wire.FRAMING, wire.BLOCK_OPEN, wire.BLOCK_CLOSE)))
+_FRAMING: Final = re.compile(rf"[{wire.WHITESPACE}]*(?:(?:{_MARKS})[{wire.WHITESPACE}]*)+")
+
+
+def rows(text: str, seen: Iterable[Seen], turn: Turn) -> Iterator[Row]:
+    """The rows of ``text``, whose events were ``seen`` and fold to ``turn``."""
+    events = list(seen)
+    paint = painted(text, events, turn)
+    done = 0
+    for event, _ in events:
+        note = _note(event)
+        if note is not None:
+            yield from _runs(text, paint, done, event.end)
+            yield note
+            done = event.end
+    yield from _runs(text, paint, done, len(text))
+
+
+def painted(text: str, seen: Iterable[Seen], turn: Turn) -> bytearray:
+    """The kind of each character. Calls have the last word: their spans know the verdict."""
+    paint = bytearray(len(text))
+    for event, read in seen:
+        for kind, (start, end) in _parts(text, event, read):
+            _fill(paint, kind, (start, end))
+    for call in turn.calls:
+        _fill(paint, CALL, call.span)
+    for rejected in turn.rejected:
+        _fill(paint, REJECTED, rejected.span)
+    for run in list(_RUN.finditer(paint)):
+        if run[0][0] == DISCARDED and not text[slice(*run.span())].strip(wire.WHITESPACE):
+            _fill(paint, FRAMING, run.span())  # whitespace between tags
+    return paint
+
+
+def _fill(paint: bytearray, kind: int, span: Span) -> None:
+    start, end = span
+    paint[start:end] = bytes((kind,)) * (end - start)
+
+
+def _parts(text: str, event: Event, read: int) -> Iterator[tuple[int, Span]]:
+    """The kinds of an event's own text; of a call's, only what lies outside the call matters."""
+    span = (event.start, event.end)
+    late = read - event.start >= MIN_HELD
+    if isinstance(event, MessageStart):
+        yield FRAMING, span
+    elif isinstance(event, ReasoningDelta):
+        yield (LATE_REASONING if late else REASONING), span
+    elif isinstance(event, ContentDelta):
+        yield (LATE_ANSWER if late else ANSWER), span
+    elif isinstance(event, Problem | TurnEnd) and not _is_framing(text[event.start : event.end]):
+        yield DISCARDED, span
+    else:
+        yield DISCARDED, span
+        for found in _FRAMING.finditer(text, *span):
+            yield FRAMING, found.span()
+
+
+def _is_framing(text: str) -> bool:
+    return not text.strip(wire.WHITESPACE) or _FRAMING.fullmatch(text) is not None
+
+
+def _runs(text: str, paint: bytearray, start: int, end: int) -> Iterator[Row]:
+    for run in _RUN.finditer(paint, start, end):
+        label, style = KINDS[run[0][0]]
+        for line in _LINE.findall(text, run.start(), run.end()):
+            yield Row(label, line.replace("\n", BREAK), style)
+            label = ""
+
+
+def _note(event: Event) -> Row | None:
+    """What atem says about an event, None if it speaks for itself."""
+    say = _NOTES.get(type(event))
+    said = say and say(event)
+    if not said:
+        return None
+    text, style = said
+    return Row(NOTE, _shortened(one_line(text)), style)
+
+
+def _shortened(text: str) -> str:
+    left_out = len(text) - LONGEST_NOTE
+    return text if left_out <= 0 else f"{text[:LONGEST_NOTE]}… and {left_out} more characters"
+
+
+def _message_note(event: MessageStart) -> tuple[str, str]:
+    if event.recipient is None:
+        return "no channel named: an answer", "bold"
+    return f"channel {event.recipient}", "bold"
+
+
+def _call_note(event: CallEnd) -> tuple[str, str]:
+    call = event.call
+    name = f"{call.namespace}.{call.name}" if call.namespace else call.name
+    return f"call {name} {call.arguments_json}{_errors(call)}", "bold green"
+
+
+def _rejected_note(event: CallRejected) -> tuple[str, str] | None:
+    rejected = event.rejected
+    if rejected is None:
+        return None
+    near = f"; near: {', '.join(rejected.suggestions)}" if rejected.suggestions else ""
+    return (
+        f"rejected {rejected.raw_name}: {rejected.reason}{near}{_errors(rejected)}",
+        "bold red",
+    )
+
+
+def _errors(call: ToolCall | RejectedCall) -> str:
+    return "".join(f"; {error}" for error in call.errors)
+
+
+def _problem_note(event: Problem) -> tuple[str, str]:
+    return f"{event.code}: {event.message}", "yellow"
+
+
+def _end_note(event: TurnEnd) -> tuple[str, str]:
+    state = "complete" if event.complete else "incomplete"
+    return f"turn {state}, finish reason {event.finish_reason}", "bold"
+
+
+_NOTES: Final[dict[type[Event], Callable[[Any], tuple[str, str] | None]]] = {
+    MessageStart: _message_note,
+    CallEnd: _call_note,
+    CallRejected: _rejected_note,
+    Problem: _problem_note,
+    TurnEnd: _end_note,
+}
