@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from ..errors import ParserClosed, UnknownTool
 from ..tools import ToolSet
 from .context import Context
-from .events import Event
 from .fold import Turn, collect
 from .intake import Intake
 from .machine import Machine
@@ -20,6 +19,7 @@ from .scanner import HELD, never
 
 if TYPE_CHECKING:
     from ..messages import RejectedCall
+    from .events import Event
 
 ReasonOrAsk: TypeAlias = Reason | Callable[[], Reason]
 """Why a stream ended, or a callable that is asked at its end."""
@@ -62,7 +62,7 @@ class Parser:
         TokenError for anything else, ParserClosed after ``close``.
         """
         if token.__class__ is str:
-            event = self._machine.quick(token)  # type: ignore[arg-type]
+            event = self._machine.quick(token)
             if event is not None:
                 return [] if event is HELD else [event]
         return self._feed(token)
@@ -71,7 +71,7 @@ class Parser:
         if self._closed:
             raise ParserClosed("feed() after close(); make a new Parser for the next turn")
         if token.__class__ is str and not self._intake.pending:
-            self._machine.text(token)  # type: ignore[arg-type]
+            self._machine.text(token)
         else:
             self._intake.feed(token)
         return self._take()
@@ -124,9 +124,9 @@ def parse_stream(
 
 def _pull(parser: Parser, tokens: Iterable[object], reason: ReasonOrAsk) -> Iterator[Event]:
     # Like feed(), without a list for the one event of nearly every token.
-    machine, feed = parser._machine, parser._feed
+    machine, feed = parser._machine, parser._feed  # noqa: SLF001 (of this module)
     for token in tokens:
-        event = machine.quick(token) if token.__class__ is str else None  # type: ignore[arg-type]
+        event = machine.quick(token) if token.__class__ is str else None
         if event is None:
             yield from feed(token)
         elif event is not HELD:

@@ -8,9 +8,13 @@ was structural) or something else follows (it was text). The run is bounded by
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .. import wire
 from .header import Header, Phase
-from .states import State
+
+if TYPE_CHECKING:
+    from .states import State
 
 
 class Boundary:
@@ -45,7 +49,7 @@ class Boundary:
     def take(self, text: str, pos: int, end: int) -> int:
         """Read text as far as it leaves the boundary undecided; the position reached."""
         if self.header is not None:
-            return self.header.take(text, pos, end)
+            return self.header.take(text, pos, end, only_confirm=True)
         room = self._limit - len(self.run)
         rest = text[pos : min(end, pos + room)].lstrip(wire.WHITESPACE)
         stop = min(end, pos + room) - len(rest)
@@ -58,7 +62,8 @@ class Boundary:
             return self.header.marker(marker)
         if marker == wire.START:
             start = self.start + len(self.run)
-            self.header = Header(Phase.FRAMED, start, self._limit, wire.START)
+            # What is held in all stays in bounds; once structural, the header has its own.
+            self.header = Header(Phase.FRAMED, start, self._limit - len(self.run), wire.START)
             return True
         if marker == wire.MESSAGE or len(self.run) + len(marker) > self._limit:
             return False
@@ -67,6 +72,6 @@ class Boundary:
         return True
 
     def cut_by(self, tail: str) -> bool:
-        """Whether the end of the stream behind ``tail`` leaves a boundary (wire_format 3.1.8, 4)."""
+        """Whether the stream's end behind ``tail`` leaves a boundary (wire_format 3.1.8, 4)."""
         following = wire.START if self.header is None else wire.MESSAGE
         return following.startswith(tail)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
 from .. import wire
@@ -41,9 +41,13 @@ class Parameter(NamedTuple):
 
 @dataclass(slots=True)
 class Invoke:
-    """One invoke of a body. ``end`` is None while it is open, ``name`` "" while its tag is."""
+    """One invoke of a body. ``end`` is None while it is open, ``name`` "" while its tag is.
+
+    ``wrapped`` says that it stands in a block.
+    """
 
     start: int
+    wrapped: bool
     name: str = ""
     tag_end: int = 0
     end: int | None = None
@@ -70,7 +74,7 @@ class Listener(Protocol):
 
 
 def tag_name(attributes: str) -> str | None:
-    """The name in a tag's attribute text, or None if the tag is not well formed (wire_format 3, 5.7).
+    """The name in a tag's attributes; None if the tag is not well formed (wire_format 3, 5.7).
 
     One double-quoted name, not empty once a stray ``<|message|>`` is removed,
     and not self-closing. Two names are nobody's guess.
@@ -130,7 +134,7 @@ class Reading:
         """The second reading, as it stands inside the value that this one is in."""
         other = Reading(self._limit, None, self._unglue)
         opened = self.invokes[-1]
-        twin = Invoke(opened.start, opened.name, opened.tag_end, None, opened.parameters[:])
+        twin = replace(opened, parameters=opened.parameters[:])
         other.invokes = [*self.invokes[:-1], twin]
         other.place, other.prose, other.wrapped = self.place, self.prose, self.wrapped
         other.glued, other._key, other._mark = self.glued, self._key, self._mark
@@ -263,7 +267,7 @@ class Reading:
     def _move(self, literal: str, following: Place, start: int) -> None:
         self.place = following
         if literal == wire.INVOKE_OPEN:
-            self.invokes.append(Invoke(start))
+            self.invokes.append(Invoke(start, self.wrapped))
             self.glued = False
         elif literal == wire.INVOKE_CLOSE:
             self._close_invoke(start + len(literal))

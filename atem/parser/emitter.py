@@ -6,9 +6,10 @@ none ends before it begins.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .events import Event
+if TYPE_CHECKING:
+    from .events import Event
 
 new_event = tuple.__new__
 """Builds a named tuple of fields that are known to fit, at half the price of calling its class."""
@@ -24,7 +25,7 @@ class Emitter:
         self.mark = 0
 
     def put(self, kind: type[Any], *fields: Any, end: int = 0) -> None:
-        """Emit ``kind(*fields)`` whose span reaches to ``end``, or is empty if ``end`` lies behind."""
+        """Emit ``kind(*fields)`` with a span up to ``end``; an empty one if that lies behind."""
         start = self.mark
         end = max(end, start)
         self.mark = end

@@ -12,9 +12,10 @@ only if they are of one class.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
-from ..messages import RejectedCall, ToolCall
+if TYPE_CHECKING:
+    from ..messages import RejectedCall, ToolCall
 
 FinishReason: TypeAlias = Literal["stop", "tool_calls", "length"]
 
@@ -22,7 +23,7 @@ _Event = TypeVar("_Event", bound=type)
 
 
 def _equal(self: tuple[Any, ...], other: object) -> bool:
-    return self.__class__ is other.__class__ and tuple.__eq__(self, other)  # type: ignore[operator]
+    return self.__class__ is other.__class__ and tuple.__eq__(self, other)
 
 
 def _differ(self: tuple[Any, ...], other: object) -> bool:
@@ -38,7 +39,7 @@ def _event(cls: _Event) -> _Event:
 
 @_event
 class MessageStart(NamedTuple):
-    """A message opens. ``recipient`` as written; None for a header without one or text without a header."""
+    """A message opens. ``recipient`` as written; None for none, or for text without a header."""
 
     recipient: str | None
     start: int = 0
@@ -47,7 +48,7 @@ class MessageStart(NamedTuple):
 
 @_event
 class ReasoningDelta(NamedTuple):
-    """The next piece of ``to=self`` text, verbatim.
+    r"""The next piece of ``to=self`` text, verbatim.
 
     An empty span marks the "\\n" that joins two bodies (wire_format 3.3).
     """
@@ -70,7 +71,7 @@ class ContentDelta(NamedTuple):
 class CallStart(NamedTuple):
     """A call to a declared tool has begun. Provisional: nothing may run before its ``CallEnd``."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody asks of an event
     id: str
     name: str
     namespace: str | None
@@ -84,7 +85,7 @@ class CallStart(NamedTuple):
 class ArgumentsDelta(NamedTuple):
     """The next piece of the JSON text of a call's arguments. Provisional."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody asks of an event
     json: str
     start: int = 0
     end: int = 0
@@ -94,7 +95,7 @@ class ArgumentsDelta(NamedTuple):
 class CallEnd(NamedTuple):
     """The call is decided. This event is the only licence to run it."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody asks of an event
     call: ToolCall
     start: int = 0
     end: int = 0
@@ -109,7 +110,7 @@ class CallRejected(NamedTuple):
     (another reading of the same text follows under a fresh index).
     """
 
-    index: int | None
+    index: int | None  # type: ignore[assignment]
     rejected: RejectedCall | None
     start: int = 0
     end: int = 0

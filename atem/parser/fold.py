@@ -5,9 +5,9 @@ Rules: folding adds nothing: whatever a :class:`Turn` says stood in an event.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from secrets import token_hex
+from typing import TYPE_CHECKING, Any, Final
 
 from ..messages import Message, RejectedCall, ToolCall
 from .events import (
@@ -21,6 +21,9 @@ from .events import (
     ReasoningDelta,
     TurnEnd,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +65,14 @@ class Turn:
         """The turn as output items of the Responses API, in the model's order.
 
         Rejected calls are left out: a client runs any ``function_call`` item.
+        Items other than calls get fresh ids. An answer that the stream cut is
+        "incomplete".
         """
         items: list[dict[str, Any]] = []
         for message in self.messages:
             items.extend(_response_items(message))
+        if items and not self.complete and items[-1]["type"] == "message":
+            items[-1]["status"] = "incomplete"
         return items
 
 
@@ -81,10 +88,21 @@ def _response_items(message: Message) -> list[dict[str, Any]]:
         return items
     if message.recipient == "self":
         part = {"type": "reasoning_text", "text": message.content}
-        return [{"type": "reasoning", "summary": [], "content": [part]}, *items]
-    text = {"type": "output_text", "text": message.content, "annotations": []}
-    answer = {"type": "message", "role": "assistant", "status": "completed", "content": [text]}
+        thought = {"type": "reasoning", "id": _item_id("rs"), "summary": [], "content": [part]}
+        return [thought, *items]
+    text: dict[str, Any] = {"type": "output_text", "text": message.content, "annotations": []}
+    answer = {
+        "type": "message",
+        "id": _item_id("msg"),
+        "role": "assistant",
+        "status": "completed",
+        "content": [text],
+    }
     return [answer, *items]
+
+
+def _item_id(prefix: str) -> str:
+    return f"{prefix}_{token_hex(12)}"
 
 
 def _response_call(call: ToolCall) -> dict[str, Any]:

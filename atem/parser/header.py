@@ -75,9 +75,10 @@ class Header:
     behind ``to=``, None without one; ``start`` is its position in the stream.
     ``confirmed`` says that enough was read to make a terminator before it
     structural (wire_format 5.1), whatever became of the header after that.
+    ``limit`` bounds the header with its ``<|message|>``.
     """
 
-    __slots__ = ("_limit", "_word", "confirmed", "phase", "recipient", "start", "text")
+    __slots__ = ("_word", "confirmed", "limit", "phase", "recipient", "start", "text")
 
     def __init__(self, phase: Phase, start: int, limit: int, text: str = "") -> None:
         self.phase = phase
@@ -86,7 +87,7 @@ class Header:
         self.recipient: str | None = None
         self.confirmed = False
         self._word = ""
-        self._limit = limit
+        self.limit = limit
 
     @classmethod
     def bare(cls, start: int, limit: int) -> Header:
@@ -95,23 +96,27 @@ class Header:
         header.recipient = ""
         return header
 
-    def take(self, text: str, pos: int, end: int) -> int:
-        """Read ``text[pos:end]``; the position behind the last character that fits."""
-        while pos < end and self.phase not in SETTLED:
+    def take(self, text: str, pos: int, end: int, *, only_confirm: bool = False) -> int:
+        """Read ``text[pos:end]``; the position behind the last character that fits.
+
+        With ``only_confirm`` reading stops where the header is confirmed.
+        """
+        while pos < end and self.phase not in SETTLED and not (only_confirm and self.confirmed):
             if self.phase is Phase.RECIPIENT:
                 stop = self._recipient(text, pos, end)
             else:
                 stop = self._blanks_or_word(text, pos, end)
             self.text += text[pos:stop]
             pos = stop
-            if len(self.text) > self._limit:
+            if len(self.text) > self.limit - len(wire.MESSAGE):
                 self.phase = Phase.FAILED
         return pos
 
     def marker(self, marker: str) -> bool:
         """Read one framing marker; False if it doesn't fit, and the header has failed."""
         nothing_yet = self._word or (self.phase is Phase.RECIPIENT and not self.recipient)
-        following = None if nothing_yet else MARKERS.get(self.phase, {}).get(marker)
+        fits = not nothing_yet and len(self.text) + len(marker) <= self.limit
+        following = MARKERS.get(self.phase, {}).get(marker) if fits else None
         self.phase = following or Phase.FAILED
         if following is None:
             return False
@@ -146,5 +151,5 @@ class Header:
 
     def _run(self, pattern: re.Pattern[str], text: str, pos: int, end: int) -> int:
         """The end of the run of ``pattern`` at ``pos``; one past the limit is enough of it."""
-        found = pattern.match(text, pos, min(end, pos + self._limit + 1 - len(self.text)))
+        found = pattern.match(text, pos, min(end, pos + self.limit + 1 - len(self.text)))
         return pos if found is None else found.end()

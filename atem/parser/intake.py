@@ -9,16 +9,16 @@ U+FFFD (wire_format 8).
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from .. import wire
 from ..errors import TokenError
 from ..tokenizer import Tokenizer, wrap
-
 from .scanner import never
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .machine import Machine
 
 _FRAMING: Final = frozenset(wire.FRAMING)
@@ -135,7 +135,7 @@ class Intake:
     def _flush(self) -> None:
         if self.pending:
             self.pending = False
-            self._machine.text(self._decoder.decode(b"", True), plain=self._knows_specials)
+            self._machine.text(self._decoder.decode(b"", final=True), plain=self._knows_specials)
             self._decoder.reset()
 
     def _tick(self) -> None:

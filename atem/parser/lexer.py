@@ -9,10 +9,12 @@ search serves both. Nothing here knows a state or keeps a position.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from .. import wire
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 TAGS: Final = (
     wire.BLOCK_OPEN,
@@ -67,7 +69,7 @@ class Lexer:
 
 
 ANSWER: Final = Lexer(*wire.TERMINATORS)
-ANSWER_WITH_BLOCKS: Final = Lexer(*wire.TERMINATORS, wire.BLOCK_OPEN, wire.INVOKE_OPEN)
+ANSWER_WITH_BLOCKS: Final = Lexer(*wire.TERMINATORS, wire.BLOCK_OPEN)
 REASONING: Final = Lexer(*wire.TERMINATORS, wire.START, wire.TO)
 FRAMING: Final = Lexer(*wire.FRAMING)
 PROBE: Final = Lexer(*wire.FRAMING, wire.TAG_PREFIX)
@@ -76,7 +78,7 @@ TOOL: Final = Lexer(*wire.FRAMING, *TAGS)
 # Text of known provenance spells no framing (wire_format 1.1). ``<|message|>`` stays
 # a marker in tool bodies, where it is noise inside a quoted name (5.7).
 NOTHING: Final = Lexer()
-PLAIN_ANSWER_WITH_BLOCKS: Final = Lexer(wire.BLOCK_OPEN, wire.INVOKE_OPEN)
+PLAIN_ANSWER_WITH_BLOCKS: Final = Lexer(wire.BLOCK_OPEN)
 PLAIN_REASONING: Final = Lexer(wire.TO)
 PLAIN_PROBE: Final = Lexer(wire.TAG_PREFIX)
 PLAIN_TOOL: Final = Lexer(wire.MESSAGE, *TAGS)

@@ -8,7 +8,7 @@ is framing for certain (wire_format 1.1), and the end of the stream
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from .. import wire
 from .bodies import Bodies
@@ -197,7 +197,7 @@ class Machine(Bodies):
 
     def _note_unfinished(self, candidate: Candidate, in_tag: bool) -> None:
         chosen = candidate.chosen
-        if chosen is not None:
+        if chosen is not None and not self._body.misquotes(chosen, in_tag=in_tag):
             self._unfinished = in_tag or chosen.is_open or chosen.wrapped
 
     def _end_boundary(self, cut: bool) -> bool:
@@ -237,7 +237,7 @@ class Machine(Bodies):
         self._flush_tail()
         return True
 
-    _ends = {
+    _ends: ClassVar = {
         State.OPENING: _end_opening,
         State.BETWEEN: _end_between,
         State.HEADER: _end_header,

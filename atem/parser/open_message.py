@@ -23,8 +23,8 @@ class OpenMessage:
     whether reasoning has begun in it, so that its next text is a delta and no more.
     """
 
-    __slots__ = ("_clock", "_joins", "_out", "_thought", "_tokens_before", "flows", "is_open", "last",
-                 "recipient")  # fmt: skip
+    __slots__ = ("_clock", "_joins", "_out", "_thought", "_tokens_before", "flows", "is_open",
+                 "last", "recipient")  # fmt: skip
 
     def __init__(self, out: Emitter, clock: TokenClock) -> None:
         self._out = out

@@ -6,13 +6,16 @@ refused here. Values that can't work raise OptionError with the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from secrets import token_hex
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from ..errors import OptionError
-from ..tools import ToolSet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..tools import ToolSet
 
 Reason: TypeAlias = Literal["stop", "length", "abort"]
 

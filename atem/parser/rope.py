@@ -8,8 +8,10 @@ times the memory of its text.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MAX_LOOSE: Final = 1024
 """Loose pieces that become a block."""

@@ -19,7 +19,7 @@ from .emitter import new_event
 from .events import ArgumentsDelta, ContentDelta, Problem, ReasoningDelta
 from .open_message import OpenMessage
 from .rope import MAX_LOOSE
-from .states import FLAT, TRANSITIONS, Signal, State
+from .states import FLAT, HOLDING, TRANSITIONS, Signal, State
 from .token_clock import TokenClock
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ TextHandler = Callable[[Any, str, int, int], int]
 """``(machine, text, pos, end)`` -> how far the text was taken."""
 
 MarkerHandler = Callable[[Any, str, str, int, int], int]
-"""``(machine, marker, text, start, end)`` -> ``end``, or ``start`` to look again in another state."""
+"""``(machine, marker, text, start, end)`` -> ``end``; ``start`` to look again in another state."""
 
 
 _quote: Final = encode_basestring  # values.escape_json without a call in between
@@ -74,6 +74,10 @@ def never(_text: str) -> Event | Held | None:
 class Scanner:
     """Scans text by the state of the machine."""
 
+    # What the subclasses make of it.
+    gives_up: Callable[[int, int], bool]
+    """``(size, pos)``: whether a tail of ``size`` at ``pos`` is too much on top of what is held;
+    then that was released."""
     texts: ClassVar[Mapping[State, TextHandler]]
     markers: ClassVar[Mapping[State, MarkerHandler]]
 
@@ -276,6 +280,8 @@ class Scanner:
         if text[start] == "t" and not self._is_addressed(text, start, pos):
             return self._take(text, start, found.end())
         if not found.lastindex:
+            if state in HOLDING and self.gives_up(len(text) - start, start):
+                return start
             self._tail, self._tail_plain = text[start:], plain
             return len(text)
         return self.markers[state](self, found.group(), text, start, found.end())

@@ -65,6 +65,7 @@ TRANSITIONS: Final[dict[State, dict[Signal, State]]] = {
         **_HEADERS,
         Signal.NO_HEADER: State.ANSWER,
         Signal.START: State.HEADER,
+        Signal.MESSAGE_OVER: State.BETWEEN,
     },
     State.BETWEEN: {
         Signal.START: State.HEADER,
@@ -76,6 +77,7 @@ TRANSITIONS: Final[dict[State, dict[Signal, State]]] = {
         Signal.NO_HEADER: State.ANSWER,
         Signal.ROLE_HEADER: State.OVER,
         Signal.TERMINATOR: State.BOUNDARY,
+        Signal.MESSAGE_OVER: State.BETWEEN,
     },
     State.ANSWER: {
         Signal.TERMINATOR: State.BOUNDARY,
@@ -112,6 +114,12 @@ TRANSITIONS: Final[dict[State, dict[Signal, State]]] = {
     },
     State.OVER: {},
 }
+
+
+HOLDING: Final = frozenset(
+    (State.OPENING, State.HEADER, State.RECOVERY, State.INTERRUPTION, State.BOUNDARY)
+)
+"""States in which text is held because it may be framing; bounded by ``max_header``."""
 
 
 class Place(Enum):

@@ -7,6 +7,7 @@ those of the stream.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .. import wire
@@ -85,9 +86,15 @@ class Candidate(NamedTuple):
 def _view(reading: Reading) -> View:
     invokes = list(reading.invokes)
     if reading.is_open:
-        opened = invokes[-1]
-        invokes[-1] = Invoke(opened.start, opened.name, opened.tag_end, None, opened.parameters[:])
-    return View(reading.place, tuple(invokes), reading.prose, reading.is_open, reading.wrapped, reading.reach)
+        invokes[-1] = replace(invokes[-1], parameters=invokes[-1].parameters[:])
+    return View(
+        reading.place,
+        tuple(invokes),
+        reading.prose,
+        reading.is_open,
+        reading.wrapped,
+        reading.reach,
+    )
 
 
 class ToolBody:
@@ -104,7 +111,6 @@ class ToolBody:
         "_counts",
         "_first",
         "_muted",
-        "second",
         "headerless",
         "limit",
         "note",
@@ -113,6 +119,7 @@ class ToolBody:
         "recovered",
         "refused",
         "rope",
+        "second",
         "start",
         "too_long",
         "undecided",
@@ -251,6 +258,11 @@ class ToolBody:
             self.mute()
         self.refused += 1
         return False
+
+    def misquotes(self, view: View, *, in_tag: bool) -> bool:
+        """Whether a recovered message was none: something follows its last block (5.3)."""
+        follows = view.place is Place.TRAIL or (view.place is Place.AFTER and in_tag)
+        return self.recovered and follows
 
     def mute(self) -> None:
         """Emit no more provisional events."""

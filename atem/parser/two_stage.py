@@ -10,7 +10,6 @@ calls and completeness.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from .. import wire
@@ -24,6 +23,8 @@ from .options import Options, Reason, check_choice
 from .states import Place, Signal
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
     from .tool_body import Candidate
     from .verdict import Ending
 
@@ -168,7 +169,7 @@ def split_channels(
     """
     unknown = options.keys() - _SPLIT_OPTIONS
     if unknown:
-        raise TypeError(f"split_channels() got an unexpected option {sorted(unknown)[0]!r}")
+        raise TypeError(f"split_channels() got an unexpected option {min(unknown)!r}")
     context = Context(
         Options(tools=ToolSet.of(tools), arguments="whole", validate="off", **options)
     )

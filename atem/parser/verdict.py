@@ -122,8 +122,7 @@ class _Verdict:
 
     def _breaks_a_rule(self, view: View) -> bool:
         """Rules by which all calls of a message fall together (wire_format 5.3, 10)."""
-        trailing = view.place is Place.TRAIL or (view.place is Place.AFTER and self.ending.in_tag)
-        if self.body.recovered and trailing:
+        if self.body.misquotes(view, in_tag=self.ending.in_tag):
             return True
         if self.options.one_invoke_per_message and len(view.invokes) > 1:
             return True
@@ -152,7 +151,7 @@ class _Verdict:
         _put_rejection(self.context, None, self._whole("incomplete" if lost else "malformed", None))
 
     def _is_content(self, view: View) -> bool:
-        """Whether ``unknown="content"`` makes the body part of the answer: no call of it is known."""
+        """Whether ``unknown="content"`` makes the body answer text: none of its calls is known."""
         return self.options.unknown == "content" and all(
             self.context.resolve(invoke.name) is None for invoke in view.invokes
         )
@@ -166,10 +165,10 @@ class _Verdict:
         return (
             view is not None
             and self.candidate.whole
-            and view.place in (Place.AFTER, Place.BLOCK)
+            and view.place is Place.AFTER
             and bool(view.invokes)
             and not self.ending.barred
-            and all(self.context.resolve(invoke.name) for invoke in view.invokes)
+            and all(i.wrapped and self.context.resolve(i.name) for i in view.invokes)
         )
 
     def _whole(self, reason: RejectReason, name: str | None) -> RejectedCall:
