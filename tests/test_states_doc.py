@@ -107,12 +107,14 @@ def moves(monkeypatch):
     take, marker = header.Header.take, header.Header.marker
     tag, text = calls.Reading.tag, calls.Reading.text
 
-    def watched_take(self, text, pos, end):
-        while pos < end and self.phase not in header.SETTLED:
+    def watched_take(self, text, pos, end, **how):
+        reached = pos
+        while reached == pos < end:
             before = self.phase
-            pos = take(self, text, pos, pos + 1)
+            reached = take(self, text, pos, pos + 1, **how)
             note("header", before, self.phase)
-        return pos
+            pos += 1
+        return reached
 
     def watched_marker(self, literal):
         before = self.phase
