@@ -6,15 +6,14 @@ Rules: one class does the work, three functions wrap it. No IO, clock or thread.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, Unpack
 
 from ..errors import ParserClosed, UnknownTool
-from ..tools import ToolSet
 from .context import Context
 from .fold import Turn, collect
 from .intake import Intake
 from .machine import Machine
-from .options import Options, Reason, check_choice
+from .options import Options, ParserOptions, Reason, check_choice
 from .scanner import HELD, never
 
 if TYPE_CHECKING:
@@ -39,12 +38,9 @@ class Parser:
     up to there come with the next ``feed`` or ``close``.
     """
 
-    def __init__(
-        self, *, tools: object = None, tokenizer: object | None = None, **options: Any
-    ) -> None:
-        if "recover" in options:
-            options["recover"] = frozenset(options["recover"])
-        self._context = Context(Options(tools=ToolSet.of(tools), **options))
+    def __init__(self, **options: Unpack[ParserOptions]) -> None:
+        tokenizer = options.pop("tokenizer", None)
+        self._context = Context(Options.of(options))
         self._machine = Machine(self._context)
         self._intake = Intake(self._machine, tokenizer)
         self._closed = False
@@ -81,7 +77,7 @@ class Parser:
 
         ``reason`` is "stop", or "length" or "abort" if more would have come:
         a caller who knows that a stream was cut must say so. An engine's last
-        step that says "length" counts as well. Closing again gives nothing.
+        step that says "length" or "abort" counts as well. Closing again gives nothing.
         """
         if not self._closed:
             why = reason() if callable(reason) else reason
@@ -111,7 +107,7 @@ class Parser:
 
 
 def parse_stream(
-    tokens: Iterable[object], *, reason: ReasonOrAsk = "stop", **options: Any
+    tokens: Iterable[object], *, reason: ReasonOrAsk = "stop", **options: Unpack[ParserOptions]
 ) -> Iterator[Event]:
     """The events of a stream of tokens, as they become certain enough to show.
 
@@ -135,7 +131,7 @@ def _pull(parser: Parser, tokens: Iterable[object], reason: ReasonOrAsk) -> Iter
 
 
 def aparse_stream(
-    tokens: AsyncIterable[object], *, reason: ReasonOrAsk = "stop", **options: Any
+    tokens: AsyncIterable[object], *, reason: ReasonOrAsk = "stop", **options: Unpack[ParserOptions]
 ) -> AsyncIterator[Event]:
     """:func:`parse_stream` for an asynchronous source of tokens."""
     return _apull(Parser(**options), tokens, reason)
@@ -152,7 +148,10 @@ async def _apull(
 
 
 def parse(
-    tokens: str | bytes | Iterable[object], *, reason: ReasonOrAsk = "stop", **options: Any
+    tokens: str | bytes | Iterable[object],
+    *,
+    reason: ReasonOrAsk = "stop",
+    **options: Unpack[ParserOptions],
 ) -> Turn:
     """The whole turn in ``tokens``: one text, or any iterable of tokens."""
     whole = [tokens] if isinstance(tokens, str | bytes) else tokens

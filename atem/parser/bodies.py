@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from .. import wire
-from .boundary import Boundary
 from .framing import Framing
 from .header import Header, Phase
 from .states import Signal, State
@@ -18,6 +17,7 @@ from .tool_states import ToolStates
 from .verdict import Ending
 
 if TYPE_CHECKING:
+    from .boundary import Boundary
     from .context import Context
 
 _LITERAL: Final = {
@@ -37,11 +37,13 @@ class Bodies(ToolStates):
 
     # -- answer ----------------------------------------------------------------
 
-    def _answer_text(self, text: str, pos: int, end: int) -> int:
+    def answer_text(self, text: str, pos: int, end: int) -> int:
+        """Text in an answer."""
         self.message.say(text[pos:end], self._base + end)
         return end
 
-    def _answer_marker(self, marker: str, text: str, start: int, end: int) -> int:
+    def answer_marker(self, marker: str, text: str, start: int, end: int) -> int:
+        """A marker in an answer."""
         if marker in wire.TERMINATORS:
             self._begin_boundary(marker, start)
         elif marker == wire.BLOCK_OPEN and self._begin_headerless(text, start):
@@ -52,7 +54,8 @@ class Bodies(ToolStates):
 
     def _begin_headerless(self, text: str, start: int) -> bool:
         """Hold a block in a body without recipient, if that may be a call (wire_format 5.6)."""
-        if self.message.recipient is not None:
+        too_short = self.options.max_call_chars < len(wire.BLOCK_OPEN)
+        if self.message.recipient is not None or too_short:
             return False
         if not self.message.is_open:
             self.message.open(None, self._base + start)
@@ -63,11 +66,13 @@ class Bodies(ToolStates):
 
     # -- reasoning and headers inside it (wire_format 5.3) ----------------------
 
-    def _reasoning_text(self, text: str, pos: int, end: int) -> int:
+    def reasoning_text(self, text: str, pos: int, end: int) -> int:
+        """Text in reasoning."""
         self.message.think(text[pos:end], self._base + end)
         return end
 
-    def _reasoning_marker(self, marker: str, text: str, start: int, end: int) -> int:
+    def reasoning_marker(self, marker: str, text: str, start: int, end: int) -> int:
+        """A marker in reasoning."""
         if marker in wire.TERMINATORS:
             self._begin_boundary(marker, start)
         elif marker == wire.START:
@@ -81,7 +86,8 @@ class Bodies(ToolStates):
         self._probe = ""
         return end
 
-    def _recovery_text(self, text: str, pos: int, end: int) -> int:
+    def recovery_text(self, text: str, pos: int, end: int) -> int:
+        """Text in a header inside reasoning."""
         if self._header.phase is not Phase.DONE:
             pos = self._header.take(text, pos, end)
             if self._header.phase in (Phase.FAILED, Phase.OTHER_ROLE):
@@ -96,7 +102,8 @@ class Bodies(ToolStates):
             self._no_recovery(self._base + stop)
         return stop
 
-    def _recovery_marker(self, marker: str, text: str, start: int, end: int) -> int:
+    def recovery_marker(self, marker: str, text: str, start: int, end: int) -> int:
+        """A marker in a header inside reasoning."""
         if self._header.phase is Phase.DONE:
             held = len(self._header.text) + len(self._probe) + len(marker)
             if marker == wire.TAG_PREFIX and held <= self.options.max_header:
@@ -136,7 +143,8 @@ class Bodies(ToolStates):
         assert self._boundary is not None, "a boundary is open in this state"
         return self._boundary
 
-    def _boundary_text(self, text: str, pos: int, end: int) -> int:
+    def boundary_text(self, text: str, pos: int, end: int) -> int:
+        """Text behind a terminator that is not decided."""
         reached = self._held.take(text, pos, end)
         if self._held.structural:
             self._structural()
@@ -144,7 +152,8 @@ class Bodies(ToolStates):
             self._literal(reached)
         return reached
 
-    def _boundary_marker(self, marker: str, text: str, start: int, end: int) -> int:
+    def boundary_marker(self, marker: str, text: str, start: int, end: int) -> int:
+        """A marker behind a terminator that is not decided."""
         if not self._held.marker(marker):
             self._literal(start)
             return start
@@ -164,9 +173,7 @@ class Bodies(ToolStates):
         elif held.interrupted is State.ANSWER:
             self.message.say(held.text, end)
         else:
-            self._problem(
-                "bad_header", f"{self._header.text!r} is not a header; it is shown as text"
-            )
+            self._tell_bad_header()
             self.message.say(self._header.text + held.text, end)
 
     def _structural(self) -> bool:
@@ -228,26 +235,26 @@ class Bodies(ToolStates):
     # -- tables
 
     texts: ClassVar = {
-        State.OPENING: Framing._opening_text,
-        State.BETWEEN: Framing._between_text,
-        State.HEADER: Framing._header_text,
-        State.ANSWER: _answer_text,
-        State.REASONING: _reasoning_text,
-        State.TOOL: ToolStates._tool_text,
-        State.RECOVERY: _recovery_text,
-        State.INTERRUPTION: ToolStates._interruption_text,
-        State.BOUNDARY: _boundary_text,
-        State.OVER: Framing._over_text,
+        State.OPENING: Framing.opening_text,
+        State.BETWEEN: Framing.between_text,
+        State.HEADER: Framing.header_text,
+        State.ANSWER: answer_text,
+        State.REASONING: reasoning_text,
+        State.TOOL: ToolStates.tool_text,
+        State.RECOVERY: recovery_text,
+        State.INTERRUPTION: ToolStates.interruption_text,
+        State.BOUNDARY: boundary_text,
+        State.OVER: Framing.over_text,
     }
     markers: ClassVar = {
-        State.OPENING: Framing._opening_marker,
-        State.BETWEEN: Framing._between_marker,
-        State.HEADER: Framing._header_marker,
-        State.ANSWER: _answer_marker,
-        State.REASONING: _reasoning_marker,
-        State.TOOL: ToolStates._tool_marker,
-        State.RECOVERY: _recovery_marker,
-        State.INTERRUPTION: ToolStates._interruption_marker,
-        State.BOUNDARY: _boundary_marker,
-        State.OVER: Framing._over_marker,
+        State.OPENING: Framing.opening_marker,
+        State.BETWEEN: Framing.between_marker,
+        State.HEADER: Framing.header_marker,
+        State.ANSWER: answer_marker,
+        State.REASONING: reasoning_marker,
+        State.TOOL: ToolStates.tool_marker,
+        State.RECOVERY: recovery_marker,
+        State.INTERRUPTION: ToolStates.interruption_marker,
+        State.BOUNDARY: boundary_marker,
+        State.OVER: Framing.over_marker,
     }

@@ -48,7 +48,7 @@ class Context:
 
     def resolve(self, raw_name: str) -> Tool | None:
         """The declared tool that ``raw_name`` means under the chosen rule (wire_format 6)."""
-        return self.options.tools.resolve(raw_name, names=self.options.names)  # type: ignore[arg-type]
+        return self.options.tools.resolve(raw_name, names=self.options.names)
 
     def types(self, tool: Tool | None) -> ParameterTypes:
         """The types of a tool's parameters, compiled once; untyped for None."""

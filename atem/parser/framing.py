@@ -62,13 +62,15 @@ class Framing(Scanner):
 
     # -- first header, and text without one -----------------------------------
 
-    def _opening_text(self, text: str, pos: int, end: int) -> int:
+    def opening_text(self, text: str, pos: int, end: int) -> int:
+        """Text while a first header may be read."""
         pos = self._header.take(text, pos, end)
         if self._header.phase is Phase.FAILED:
             self._no_first_header(self._base + pos)
         return pos
 
-    def _opening_marker(self, marker: str, text: str, start: int, end: int) -> int:
+    def opening_marker(self, marker: str, text: str, start: int, end: int) -> int:
+        """A marker while a first header may be read."""
         if not self._header.marker(marker):
             self._no_first_header(self._base + start)
             return start
@@ -77,17 +79,22 @@ class Framing(Scanner):
     def _no_first_header(self, end: int) -> None:
         """What looked like a first header is an answer; it reaches to position ``end``."""
         self._go(Signal.NO_HEADER)
-        self.message.say(self._header.text, end)
+        if self._header.text:
+            # Whitespace behind a boundary is framing; it leads to this message.
+            self.message.open(None, self._header.start)
+            self.message.say(self._header.text, end)
 
     # -- between messages -----------------------------------------------------
 
-    def _between_text(self, text: str, pos: int, end: int) -> int:
+    def between_text(self, text: str, pos: int, end: int) -> int:
+        """Text between two messages."""
         pos = end - len(text[pos:end].lstrip(wire.WHITESPACE))
         if pos < end:
             self._implicit_header(pos)
         return pos
 
-    def _between_marker(self, marker: str, text: str, start: int, end: int) -> int:
+    def between_marker(self, marker: str, text: str, start: int, end: int) -> int:
+        """A marker between two messages."""
         if marker == wire.START:
             self._framed_header(self._base + start)
             self._go(Signal.START)
@@ -107,7 +114,8 @@ class Framing(Scanner):
 
     # -- header after a boundary (wire_format 3.1.6, 3.1.8, 3.1.9) -------------
 
-    def _header_text(self, text: str, pos: int, end: int) -> int:
+    def header_text(self, text: str, pos: int, end: int) -> int:
+        """Text in a header behind a boundary."""
         pos = self._header.take(text, pos, end)
         if self._header.phase is Phase.OTHER_ROLE:
             self._go(Signal.ROLE_HEADER)
@@ -116,7 +124,8 @@ class Framing(Scanner):
             self._bad_header(self._base + pos)
         return pos
 
-    def _header_marker(self, marker: str, text: str, start: int, end: int) -> int:
+    def header_marker(self, marker: str, text: str, start: int, end: int) -> int:
+        """A marker in a header behind a boundary."""
         if self._header.marker(marker):
             return self._open_by_header(text, end)
         held = len(self._header.text) + len(marker)
@@ -129,8 +138,12 @@ class Framing(Scanner):
     def _bad_header(self, end: int) -> None:
         """The header up to position ``end`` is none: a message without recipient begins with it."""
         self._go(Signal.NO_HEADER)
-        self._problem("bad_header", f"{self._header.text!r} is not a header; it is shown as text")
+        self._tell_bad_header()
         self.message.say(self._header.text, end)
+
+    def _tell_bad_header(self) -> None:
+        text = f"{self._header.text!r} is not a header; it is shown as text"
+        self._problem("bad_header", text, self._header.start)
 
     def _drop_header(self, end: int) -> None:
         self._problem("bad_header", f"the header {self._header.text!r} has no body", end)
@@ -144,13 +157,15 @@ class Framing(Scanner):
 
     # -- after the turn ---------------------------------------------------------
 
-    def _over_text(self, text: str, pos: int, end: int) -> int:
+    def over_text(self, text: str, pos: int, end: int) -> int:
+        """Text behind the end of the turn."""
         blanks = end - pos - len(text[pos:end].lstrip(wire.WHITESPACE))
         if blanks < end - pos:
             self._text_after_turn(self._base + pos + blanks)
         return end
 
-    def _over_marker(self, marker: str, text: str, start: int, end: int) -> int:
+    def over_marker(self, marker: str, text: str, start: int, end: int) -> int:
+        """A marker behind the end of the turn."""
         if marker not in wire.TERMINATORS:
             self._text_after_turn(self._base + start)
         return end

@@ -15,10 +15,10 @@ from typing import Final, NamedTuple
 from .. import wire
 
 _SIGN: Final = "\r"
-_BARRED, _RECOVERED = "\t", "\n"
+_FLAGS: Final = {"barred": "\t", "recovered": "\n", "cut": " "}
 _DIGITS: Final = " \t"
 _NOTE: Final = re.compile(
-    f"{re.escape(wire.START + wire.ASSISTANT)}{_SIGN}([\t\n]*){wire.TO}[^\\s<]+([ \t]*)"
+    f"{re.escape(wire.START + wire.ASSISTANT)}{_SIGN}([\t\n ]*){wire.TO}[^\\s<]+([ \t]*)"
     f"{re.escape(wire.MESSAGE)}"
 )
 
@@ -28,16 +28,18 @@ class Handover(NamedTuple):
 
     ``refused`` is the number of candidates that the body goes on behind,
     ``barred`` says that none of its calls may run, ``recovered`` that the
-    header was recovered from reasoning (wire_format 5.3).
+    header was recovered from reasoning (wire_format 5.3), ``cut`` that the
+    cut rule holds although a terminator follows (wire_format 4).
     """
 
     refused: int = 0
     barred: bool = False
     recovered: bool = False
+    cut: bool = False
 
     def header(self, recipient: str) -> str:
         """The header of a message to ``recipient`` that carries this note."""
-        flags = (_BARRED if self.barred else "") + (_RECOVERED if self.recovered else "")
+        flags = "".join(sign for flag, sign in _FLAGS.items() if getattr(self, flag))
         count = "".join(_DIGITS[bit == "1"] for bit in f"{self.refused:b}")
         return (
             f"{wire.START}{wire.ASSISTANT}{_SIGN}{flags}{wire.TO}{recipient}{count}{wire.MESSAGE}"
@@ -57,4 +59,4 @@ def read_note(header_text: str) -> Handover | None:
         return None
     flags, count = found.groups()
     bits = "".join(str(_DIGITS.index(digit)) for digit in count)
-    return Handover(int(bits or "0", 2), _BARRED in flags, _RECOVERED in flags)
+    return Handover(int(bits or "0", 2), *(sign in flags for sign in _FLAGS.values()))

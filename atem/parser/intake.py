@@ -9,12 +9,14 @@ U+FFFD (wire_format 8).
 from __future__ import annotations
 
 import codecs
+import re
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from .. import wire
 from ..errors import TokenError
 from ..tokenizer import Tokenizer, wrap
 from .scanner import never
+from .text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from .machine import Machine
 
 _FRAMING: Final = frozenset(wire.FRAMING)
+_MARKERS: Final = re.compile("(" + "|".join(map(re.escape, wire.FRAMING)) + ")")
 _new_decoder = codecs.getincrementaldecoder("utf-8")
 
 
@@ -54,6 +57,7 @@ class Intake:
     def feed(self, token: object) -> None:
         """Take one token. Raises TokenError for a kind that can't be taken."""
         kinds: tuple[tuple[type, Callable[[Any], None]], ...] = (
+            (Text, self._staged),
             (str, self._text),
             (wire.Piece, self._piece),
             (bytes, self._bytes),
@@ -74,6 +78,11 @@ class Intake:
     def _text(self, text: str) -> None:
         self._flush()
         self._machine.text(text)
+
+    def _staged(self, text: Text) -> None:
+        self._flush()
+        for part in _MARKERS.split(text) if text.framing else (str.__str__(text),):
+            self._special(part)
 
     def _bytes(self, data: bytes) -> None:
         self._decode(data, plain=False)

@@ -184,6 +184,8 @@ class Machine(Bodies):
         in_tag = bool(self._tail) and tool.may_become_tag(self._tail)
         if not in_tag:
             self._flush_tail()
+            if self.state is not State.TOOL:  # the tail was too much for the body
+                return False
         self._tail = ""
         candidate = tool.candidate(self._next, None)
         first = tool.undecided

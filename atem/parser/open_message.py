@@ -52,7 +52,7 @@ class OpenMessage:
         if not text:
             return
         if not self.is_open:
-            self.open(None, self._out.mark)
+            self.open(None, end - len(text))
         self._out.put(ContentDelta, text, end=end)
 
     def think(self, text: str, end: int) -> None:

@@ -13,20 +13,27 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from ..errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from typing import TypedDict, get_args
 
-    from ..tools import ToolSet
+from ..tools import ToolSet
+from ..tools.names import NameRule
 
 Reason: TypeAlias = Literal["stop", "length", "abort"]
+Unknown: TypeAlias = Literal["reject", "forward", "content", "raise"]
+Arguments: TypeAlias = Literal["stream", "whole"]
+Validate: TypeAlias = Literal["report", "reject", "off"]
+Profile: TypeAlias = Literal["glimmer", "spark"]
 
 RECOVERIES: Final = frozenset(("reasoning", "headerless", "glued"))
 CHOICES: Final[dict[str, tuple[str, ...]]] = {
-    "unknown": ("reject", "forward", "content", "raise"),
-    "names": ("safe", "exact", "unique-leaf"),
-    "arguments": ("stream", "whole"),
-    "validate": ("report", "reject", "off"),
-    "profile": ("glimmer", "spark"),
-    "reason": ("stop", "length", "abort"),
+    "unknown": get_args(Unknown),
+    "names": get_args(NameRule),
+    "arguments": get_args(Arguments),
+    "validate": get_args(Validate),
+    "profile": get_args(Profile),
+    "reason": get_args(Reason),
 }
 _SMALLEST_HEADER: Final = 32
 
@@ -36,24 +43,59 @@ def new_call_id() -> str:
     return f"call_{token_hex(12)}"
 
 
+class ParserOptions(TypedDict, total=False):
+    """The keyword options of every parsing function (design 4.3), as a type checker sees them."""
+
+    tools: object
+    tokenizer: object | None
+    unknown: Unknown
+    names: NameRule
+    arguments: Arguments
+    validate: Validate
+    recover: Iterable[str]
+    channel: str | None
+    max_header: int
+    max_call_chars: int
+    strict_recipient: bool
+    one_invoke_per_message: bool
+    profile: Profile
+    framed: bool
+    new_id: Callable[[], str]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a caller may choose (design 4.3). ``tools`` is a ToolSet by the time it gets here."""
+    """The options in force, with the defaults of design 4.3."""
 
     tools: ToolSet
-    unknown: str = "reject"
-    names: str = "safe"
-    arguments: str = "stream"
-    validate: str = "report"
+    unknown: Unknown = "reject"
+    names: NameRule = "safe"
+    arguments: Arguments = "stream"
+    validate: Validate = "report"
     recover: frozenset[str] = frozenset(("reasoning",))
     channel: str | None = None
     max_header: int = 256
     max_call_chars: int = 16 * 1024 * 1024
     strict_recipient: bool = False
     one_invoke_per_message: bool = False
-    profile: str = "glimmer"
+    profile: Profile = "glimmer"
     framed: bool = False
     new_id: Callable[[], str] = new_call_id
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Options:
+        """The options that a caller gave. Raises TypeError for one that doesn't exist."""
+        known = {field.name for field in fields(cls)}
+        for name in given:
+            if name not in known:
+                raise TypeError(
+                    f"unknown parser option {name!r}; the options are {', '.join(sorted(known))}"
+                )
+        chosen = dict(given)
+        chosen["tools"] = ToolSet.of(given.get("tools"))
+        if "recover" in chosen:
+            chosen["recover"] = _recoveries(chosen["recover"])
+        return cls(**chosen)
 
     def __post_init__(self) -> None:
         for name in ("unknown", "names", "arguments", "validate", "profile"):
@@ -90,6 +132,12 @@ class Options:
             raise OptionError(
                 "recover 'headerless' needs tools: without any, no block can be a call"
             )
+
+
+def _recoveries(given: Iterable[str]) -> frozenset[str]:
+    if isinstance(given, str):
+        raise OptionError(f"recover={given!r} is one string; pass a set, for example {{{given!r}}}")
+    return frozenset(given)
 
 
 def check_choice(option: str, value: Any) -> None:

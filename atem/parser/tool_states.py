@@ -7,13 +7,17 @@ inside a body. Positions are called as in :mod:`framing`.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .. import wire
 from .context import MAX_REFUTATIONS
 from .framing import Framing
 from .header import Phase
 from .states import Signal, State
-from .tool_body import Candidate, ToolBody
 from .verdict import Ending, settle, too_long
+
+if TYPE_CHECKING:
+    from .tool_body import Candidate, ToolBody
 
 
 class ToolStates(Framing):
@@ -26,7 +30,8 @@ class ToolStates(Framing):
         assert self._tool is not None, "a tool body is open in this state"
         return self._tool
 
-    def _tool_text(self, text: str, pos: int, end: int) -> int:
+    def tool_text(self, text: str, pos: int, end: int) -> int:
+        """Text in a tool body."""
         tool = self._body
         room = max(tool.limit - self._base - pos, 0)
         if end - pos > room and not tool.too_long:
@@ -35,7 +40,8 @@ class ToolStates(Framing):
         tool.text(text[pos:end], self._base + pos)
         return end
 
-    def _tool_marker(self, marker: str, text: str, start: int, end: int) -> int:
+    def tool_marker(self, marker: str, text: str, start: int, end: int) -> int:
+        """A marker in a tool body."""
         tool, position = self._body, self._base + start
         if marker in wire.TERMINATORS:
             tool.interrupt()
@@ -69,7 +75,8 @@ class ToolStates(Framing):
             too_long(self.context, tool)
         return pos
 
-    def _interruption_text(self, text: str, pos: int, end: int) -> int:
+    def interruption_text(self, text: str, pos: int, end: int) -> int:
+        """Text in a header inside a tool body."""
         pos = self._header.take(text, pos, end)
         if self._header.phase is Phase.OTHER_ROLE and not self._body.in_invoke:
             self._interrupt(pos)
@@ -77,7 +84,8 @@ class ToolStates(Framing):
             self._no_interruption()
         return pos
 
-    def _interruption_marker(self, marker: str, text: str, start: int, end: int) -> int:
+    def interruption_marker(self, marker: str, text: str, start: int, end: int) -> int:
+        """A marker in a header inside a tool body."""
         if not self._header.marker(marker):
             self._no_interruption()
             return start
@@ -130,9 +138,10 @@ class ToolStates(Framing):
         tool = self._body
         if tool.too_long and not candidate.whole and not tool.headerless:
             self._distrust("a call that was too long has no certain end")
-        noted = tool.note is not None and tool.note.barred
-        barred = ending.barred or noted or not self.context.trusted
-        settle(self.context, tool, candidate, ending._replace(barred=barred))
+        barred, cut = ending.barred or not self.context.trusted, ending.cut
+        if tool.note is not None:
+            barred, cut = barred or tool.note.barred, cut or tool.note.cut
+        settle(self.context, tool, candidate, ending._replace(barred=barred, cut=cut))
         self._tool = None
 
     def _close(self, candidate: Candidate) -> None:

@@ -13,7 +13,6 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from .. import wire
-from ..tools import ToolSet
 from .context import Context
 from .events import ContentDelta, Event, MessageEnd, MessageStart, ReasoningDelta, TurnEnd
 from .handover import Handover, header
@@ -21,6 +20,7 @@ from .intake import Intake
 from .machine import Machine
 from .options import Options, Reason, check_choice
 from .states import Place, Signal
+from .text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -29,18 +29,6 @@ if TYPE_CHECKING:
     from .verdict import Ending
 
 _SPLIT_OPTIONS = frozenset(("names", "profile", "channel", "max_header", "max_call_chars"))
-
-
-class Text(str):
-    """Text for the second stage, or for the user if there is none. Equal to its ``str``."""
-
-    __slots__ = ()
-    __match_args__ = ("text",)
-
-    @property
-    def text(self) -> str:
-        """The text as a plain ``str``."""
-        return str(self)
 
 
 class _Body:
@@ -73,6 +61,7 @@ class _Splitter(Machine):
             0 if ended_at_first else tool.refused,
             ending.barred or tool.too_long or not self.context.trusted,
             tool.recovered and (trailing or ending.in_tag),
+            ending.cut and candidate.terminator is not None,
         )
         plain = note == Handover() and not ended_at_first
         self.bodies.append(
@@ -106,7 +95,7 @@ class _FirstStage:
     def _frame(self, event: Event) -> Iterator[Text]:
         if isinstance(event, MessageStart):
             if self._open:
-                yield Text(wire.EOM)
+                yield Text(wire.EOM, framing=True)
             self._open, self._start, self._behind = False, event, True
         elif isinstance(event, ContentDelta):
             yield from self._header(None)
@@ -121,7 +110,8 @@ class _FirstStage:
         if start is not None:
             noted = note is not None and start.recipient is not None
             to = start.recipient or ""
-            yield Text(note.header(to) if note is not None and noted else header(start.recipient))
+            written = note.header(to) if note is not None and noted else header(start.recipient)
+            yield Text(written, framing=True)
             self._behind = False
             self._open = True
 
@@ -136,16 +126,16 @@ class _FirstStage:
         self._start, self._end = None, event.end
         if self._open and event.terminator is not None:
             self._open = False
-            yield Text(event.terminator)
+            yield Text(event.terminator, framing=True)
 
     def _turn_end(self, event: TurnEnd) -> Iterator[Text]:
         """A header that the stream cut, or one in place of what follows the last message."""
         cut, followed = self._machine.header_cut, self._end < event.end
         if self._open and (followed or cut):
-            yield Text(wire.EOM)
+            yield Text(wire.EOM, framing=True)
         behind = self._behind or (followed and self._open) or self._machine.discarding
         if cut or (behind and not event.complete):
-            yield Text(wire.START)
+            yield Text(wire.START, framing=True)
 
 
 def split_channels(
@@ -164,16 +154,16 @@ def split_channels(
     ``tools`` and ``reason``; without it answers come out bare and tool
     messages not at all. ``options`` may hold ``names``, ``profile``,
     ``channel``, ``max_header`` and ``max_call_chars``; another raises
-    TypeError. Tokens whose provenance is known are decided by it here; the
-    second stage sees text.
+    TypeError. A second stage that is fed the ``Text`` objects themselves takes
+    every boundary from them; one that is fed their characters, as a server
+    would that keeps plain text in between, reads them by wire_format 5, which
+    can't know what tokens of known provenance had settled here.
     """
     unknown = options.keys() - _SPLIT_OPTIONS
     if unknown:
         raise TypeError(f"split_channels() got an unexpected option {min(unknown)!r}")
-    context = Context(
-        Options(tools=ToolSet.of(tools), arguments="whole", validate="off", **options)
-    )
-    machine = _Splitter(context)
+    chosen = {**options, "tools": tools, "arguments": "whole", "validate": "off"}
+    machine = _Splitter(Context(Options.of(chosen)))
     stage = _FirstStage(machine, framed=tool_parsing)
     return _split(machine, Intake(machine, tokenizer), stage, tokens, reason)
 

@@ -101,10 +101,10 @@ class _Verdict:
 
     def tell(self) -> None:
         view = self.candidate.chosen
-        if self.body.too_long:
-            return
         if self.body.headerless and not self._is_nothing_but_calls(view):
             self._put_content()
+        elif self.body.too_long:
+            return
         elif view is None:
             self._malformed()
         elif not view.invokes:
