@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from .parser.events import TurnEnd as TurnEnd
     from .parser.fold import Turn as Turn
     from .parser.fold import collect as collect
-    from .parser.two_stage import Text as Text
+    from .parser.text import Text as Text
     from .parser.two_stage import split_channels as split_channels
     from .render import Prompt as Prompt
     from .render import from_chat as from_chat
@@ -106,7 +106,7 @@ _EXPORTS: Final[dict[str, str]] = {
     "TurnEnd": "parser.events",
     "Turn": "parser.fold",
     "collect": "parser.fold",
-    "Text": "parser.two_stage",
+    "Text": "parser.text",
     "split_channels": "parser.two_stage",
     "Prompt": "render",
     "from_chat": "render",
@@ -141,4 +141,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_EXPORTS])
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

@@ -246,6 +246,8 @@ class BodyReader:
         rest = self.text[self.at : self.end]
         part = rest[rest.rfind("<") :] if "<" in rest else ""
         starts = any(legal.startswith(part) for legal in self.LEGAL[self.level])
+        if self.result.invokes and self.level == "top" and rest.removesuffix(part).strip():
+            starts = False  # behind prose no tag is legal
         self.result.tag_open = bool(part) and starts and self.end == len(self.text)
         if self.level == "top" and not _TAG.search(rest):
             self.result.tail = bool(rest.strip(wire.WHITESPACE)) and bool(self.result.invokes)
