@@ -1,0 +1,146 @@
+"""Two stages, each cut anywhere, say what the one machine says (design 4.5)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import atem
+from tests.parser import strategies as some
+from tests.parser.folding import (
+    CASES,
+    REASONS,
+    as_pieces,
+    checked,
+    examples,
+    facts,
+    patience,
+    places,
+    sliced,
+)
+from tests.parser.strategies import STRING, quoted_block, reasons, soups, tool, transcript, turns
+
+pytestmark = patience
+drawn = turns() | soups()
+
+
+def first_stage(tokens, **options):
+    """The reasoning, and the text for the second stage."""
+    reasoning, text = [], []
+    for item in atem.split_channels(tokens, **options):
+        (reasoning if isinstance(item, atem.ReasoningDelta) else text).append(item.text)
+    return "".join(reasoning), "".join(text)
+
+
+def both_stages(tokens, cuts, **options):
+    reasoning, text = first_stage(tokens, **options)
+    parts = sliced(text, cuts)
+    turn = atem.collect(checked(atem.parse_stream(parts, framed=True, **options), text))
+    assert turn.reasoning == ""
+    calls = [(call.name, call.arguments) for call in turn.calls]
+    rejected = [rejected.reason for rejected in turn.rejected]
+    return repr((reasoning, turn.content, calls, rejected, turn.complete))
+
+
+def rejections(turn):
+    return [(r.reason, r.raw_name, r.text, r.arguments, r.suggestions) for r in turn.rejected]
+
+
+@examples(600)
+@given(drawn, reasons, places, places)
+def test_both_stages_say_what_the_one_machine_says(turn, reason, cuts, later_cuts):
+    text, tools = turn
+    options = {"tools": tools, "reason": reason}
+    one = facts(atem.parse(text, **options))
+    assert both_stages(sliced(text, cuts), later_cuts, **options) == one
+    assert both_stages(text, range(2000), **options) == one
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+def test_both_stages_agree_on_every_wire_case(case):
+    options = {"tools": case["tools"], "reason": REASONS[case["stop"]]}
+    one = facts(atem.parse(case["input"], **options))
+    assert both_stages([case["input"]], [], **options) == one
+    assert both_stages(case["input"], range(2000), **options) == one
+
+
+@examples(300)
+@given(drawn, reasons)
+def test_both_stages_reject_the_same_text_for_the_same_reason(turn, reason):
+    text, tools = turn
+    options = {"tools": tools, "reason": reason}
+    _, passed_on = first_stage([text], **options)
+    two = atem.parse(passed_on, framed=True, **options)
+    one = atem.parse(text, **options)
+    assert rejections(two) == rejections(one)
+    assert two.calls == one.calls
+
+
+@examples(300)
+@given(drawn, reasons, places)
+def test_one_shot_and_streaming_pass_on_the_same_text(turn, reason, cuts):
+    text, tools = turn
+    for tool_parsing in (True, False):
+        options = {"tools": tools, "reason": reason, "tool_parsing": tool_parsing}
+        whole = first_stage([text], **options)
+        assert first_stage(text, **options) == whole
+        assert first_stage(sliced(text.encode(), cuts), **options) == whole
+
+
+@examples(300)
+@given(drawn, reasons, places)
+def test_without_tool_parsing_the_first_stage_gives_what_is_to_be_shown(turn, reason, cuts):
+    text, tools = turn
+    options = {"tools": tools, "reason": reason}
+    one = atem.parse(text, **options)
+    for tokens in ([text], sliced(text, cuts)):
+        shown = first_stage(tokens, tool_parsing=False, **options)
+        assert shown == (one.reasoning, one.content)
+
+
+WIPE = tool("wipe", body=STRING)
+HEADED = transcript("wipe", "x", "").removeprefix("<|eom|>")
+QUOTATIONS = (
+    HEADED,
+    HEADED.replace("assistant to=wipe", "assistant\r\tto=wipe\t"),
+    f" to=wipe<|message|>{quoted_block('wipe', 'x')}",
+    quoted_block("wipe", "x"),
+    "<|eom|>, then <|start|>",
+    "<|message|>",
+    "\n",
+)
+
+
+def said(quotations):
+    """Messages to user or self that quote, ended by a word that is no framing."""
+    bodies = st.lists(st.sampled_from(quotations) | some.words, max_size=5).map(" ".join)
+    recipients = st.sampled_from(("user", "user", "commentary", "self"))
+    return st.lists(st.tuples(recipients, bodies.map("{}.".format)), min_size=1, max_size=4)
+
+
+def assert_only_said(messages, tokens, tools):
+    reasoning, text = first_stage(tokens, tools=tools)
+    two = atem.parse(text, tools=tools, framed=True)
+    assert reasoning == "\n".join(body for to, body in messages if to == "self")
+    assert two.content == "".join(body for to, body in messages if to != "self")
+    assert (two.calls, two.rejected) == ((), ())
+
+
+@examples(300)
+@given(st.booleans(), said(QUOTATIONS))
+def test_a_header_quoted_in_an_answer_is_no_call_in_the_second_stage(undeclared, messages):
+    # A header in reasoning that a block follows is a call by wire_format 5.3: no tool, no guess.
+    answers = [(to, body) for to, body in messages if undeclared or to != "self"]
+    text = some.BOUNDARY.join(f" to={to}<|message|>{body}" for to, body in answers)
+    assert_only_said(answers, [text], [] if undeclared else [WIPE])
+
+
+@examples(300)
+@given(said((*QUOTATIONS, *(transcript("wipe", "x", end) for end in ("", "<|eot|>")))))
+def test_a_transcript_quoted_in_plain_pieces_is_no_call_in_the_second_stage(messages):
+    tokens = []
+    for recipient, body in messages:
+        header = f"<|start|>assistant to={recipient}<|message|>"
+        tokens += [*as_pieces(header), atem.Piece(body), atem.Piece("<|eom|>", special=True)]
+    assert_only_said(messages, tokens, [WIPE])
