@@ -295,17 +295,17 @@ def cyclic_schema():
     return schema
 
 
-def doubling_schema(levels=60):
+def doubling_schema(levels=30):
     defs = {str(levels): STR}
     for n in range(levels):
         defs[str(n)] = {"anyOf": [{"$ref": f"#/$defs/{n + 1}", "title": side} for side in "lr"]}
     return {"properties": {"a": {"$ref": "#/$defs/0"}}, "$defs": defs}
 
 
-def deep_schema(levels):
-    schema = STR
+def deep_schema(levels, word="allOf", inside=STR):
+    schema = inside
     for _ in range(levels):
-        schema = {"allOf": [schema]}
+        schema = {word: [schema]}
     return {"properties": {"a": schema}}
 
 
@@ -347,9 +347,9 @@ def nested(levels, inside=""):
 
 @pytest.mark.parametrize("value_type", [UNTYPED, typed(ARR)])
 def test_nesting_is_read_up_to_the_limit_and_no_further(value_type):
-    for text in (nested(256), f"[[], {nested(255)}, [[]]]"):
+    for text in (nested(128), f"[[], {nested(127)}, [[]]]"):
         assert value_type.decode(text) == json.loads(text)
-    for text in (nested(257), nested(256, "{}"), nested(5000), "[" * 100_000):
+    for text in (nested(129), nested(128, "{}"), nested(5000), "[" * 100_000):
         assert value_type.decode(text) == text
 
 
@@ -371,14 +371,52 @@ def on_a_stack_with(frames_left, work):
     return descend(sys.getrecursionlimit() - depth - frames_left)
 
 
-def test_the_value_does_not_depend_on_the_stack_of_the_caller():
-    text = nested(256)
+def test_half_the_stack_is_enough_for_any_value_and_any_schema():
+    text = nested(128)
     value = json.loads(text)
     restricted = typed({"enum": [value, "x"]})
     for value_type in (UNTYPED, restricted):
-        assert on_a_stack_with(60, lambda t=value_type: t.decode(text)) == value
-    assert on_a_stack_with(60, lambda: to_json(value)) == text
-    assert on_a_stack_with(60, lambda: ParameterTypes(deep_schema(60))["a"]).string_only
+        assert on_a_stack_with(500, lambda t=value_type: t.decode(text)) == value
+    for word in ("allOf", "anyOf"):
+        read = on_a_stack_with(500, lambda w=word: ParameterTypes(deep_schema(63, w))["a"])
+        assert read.string_only
+        assert ParameterTypes(deep_schema(64, word))["a"] == UNTYPED
+
+
+@pytest.mark.parametrize("frames", range(16, 300, 7))
+def test_a_caller_without_stack_gets_the_text_and_never_an_error(frames):
+    text = nested(128)
+    value = json.loads(text)
+    assert on_a_stack_with(frames, lambda: UNTYPED.decode(text)) in (text, value)
+    assert on_a_stack_with(frames, lambda: to_json(value)) == text
+    assert on_a_stack_with(frames, lambda: to_json({"a": UNTYPED.decode(text)})) in (
+        json.dumps({"a": text}),
+        json.dumps({"a": value}),
+    )
+
+
+def test_a_schema_that_a_caller_had_no_stack_for_is_read_by_the_next():
+    types = ParameterTypes(deep_schema(60, inside=INT))
+    assert on_a_stack_with(60, lambda: types["a"].decode("5")) == "5"
+    assert types["a"].decode("5") == 5
+
+
+def test_what_the_encoder_can_t_write_by_itself_is_json_all_the_same():
+    value = {'"é"': [1, 2.5, True, None, "x\n", [], {}], "big": 10**5000, "b": [[{"c": ()}]]}
+    sys.set_int_max_str_digits(0)
+    try:
+        expected = json.dumps(value, ensure_ascii=False)
+    finally:
+        sys.set_int_max_str_digits(4300)
+    assert to_json(value) == expected
+    assert to_json(json.loads(nested(900))) == nested(900)
+
+
+def test_a_value_that_holds_itself_is_an_error():
+    ring = []
+    ring.append(ring)
+    with pytest.raises(ValueError, match="hold itself"):
+        to_json(ring)
 
 
 @pytest.fixture(params=[640, 4300, 0])
