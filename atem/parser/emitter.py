@@ -27,8 +27,10 @@ class Emitter:
     def put(self, kind: type[Any], *fields: Any, end: int = 0) -> None:
         """Emit ``kind(*fields)`` with a span up to ``end``; an empty one if that lies behind."""
         start = self.mark
-        end = max(end, start)
-        self.mark = end
+        if end > start:
+            self.mark = end
+        else:
+            end = start
         self.events.append(new_event(kind, (*fields, start, end)))
 
     def take(self) -> list[Event]:

@@ -262,29 +262,29 @@ class Scanner:
                 self._base, self._plain = base, plain
                 pos = self._seam(text, len(tail))
         self._base, self._plain = base, plain
-        size = len(text)
+        size, lexers = len(text), self._lexers
         while pos < size:
-            pos = self._scan(text, pos, plain)
+            state = self.state
+            found = lexers[state][plain].search(text, pos)
+            start = size if found is None else found.start()
+            if start > pos:
+                reached = self.texts[state](self, text, pos, start)
+                if reached != start or self.state is not state:
+                    pos = reached
+                    continue
+            pos = start if found is None else self._marker(found, text, pos)
 
-    def _scan(self, text: str, pos: int, plain: bool) -> int:
-        """Take the text up to the next marker, then the marker; the position reached."""
-        state = self.state
-        found = self._lexers[state][plain].search(text, pos)
-        if found is None:
-            return self._take(text, pos, len(text))
-        start = found.start()
-        if start > pos:
-            reached = self._take(text, pos, start)
-            if reached != start or self.state is not state:
-                return reached
+    def _marker(self, found: re.Match[str], text: str, pos: int) -> int:
+        """Hand on the marker at ``found``, or hold its beginning; the position reached."""
+        state, start, end = self.state, found.start(), found.end()
         if text[start] == "t" and not self._is_addressed(text, start, pos):
-            return self._take(text, start, found.end())
-        if not found.lastindex:
-            if state in HOLDING and self.gives_up(len(text) - start, start):
-                return start
-            self._tail, self._tail_plain = text[start:], plain
-            return len(text)
-        return self.markers[state](self, found.group(), text, start, found.end())
+            return self._take(text, start, end)
+        if found.lastindex:
+            return self.markers[state](self, found.group(), text, start, end)
+        if state in HOLDING and self.gives_up(end - start, start):
+            return start
+        self._tail, self._tail_plain = text[start:], self._plain
+        return end
 
     def _take(self, text: str, pos: int, end: int) -> int:
         return self.texts[self.state](self, text, pos, end)

@@ -175,12 +175,15 @@ class ToolBody:
         """Read text with one tag in it, which is quoted, while the body :attr:`is_flat`."""
         literal, at, behind = tag.group(), tag.start(), tag.end()
         self._counts[literal] += 1
-        if self.second is None and literal == wire.PARAMETER_OPEN and self._value_is_open:
+        opens = literal == wire.PARAMETER_OPEN
+        if self.second is None and opens and self._value_is_open:
             self.second = self._first.fork()
-        if self.second is not None:
-            self.second.text(text[:at], start)
-            self.second.tag(literal, start + at)
-            self.second.text(text[behind:], start + behind)
+        second = self.second
+        # Inside a value only the opener of a parameter means something to the second reading.
+        if second is not None and (opens or second.place is not Place.VALUE):
+            second.text(text[:at], start)
+            second.tag(literal, start + at)
+            second.text(text[behind:], start + behind)
 
     @property
     def _value_is_open(self) -> bool:
