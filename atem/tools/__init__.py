@@ -8,7 +8,7 @@ are used, because ``import atem`` must stay cheap.
 
 from __future__ import annotations
 
-from .feedback import feedback
+from .definition import Tool
 from .function import tool
 from .policy import (
     Allow,
@@ -22,7 +22,7 @@ from .policy import (
     by_name,
     first_of,
 )
-from .tool import Tool
+from .reply import feedback
 from .toolset import ToolSet
 from .validation import validate
 

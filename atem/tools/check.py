@@ -16,7 +16,7 @@ from .validation import shorten
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .tool import Tool
+    from .definition import Tool
 
 DATA: Final = ("const", "enum", "default", "examples")
 """Keywords whose value is data, even if it looks like a schema."""

@@ -1,4 +1,4 @@
-"""From the forms in which tools are declared elsewhere to :class:`~atem.tools.tool.Tool`.
+"""From the forms in which tools are declared elsewhere to :class:`~atem.tools.definition.Tool`.
 
 Rules: shapes only; whether a name can be called or a schema is sound is
 :meth:`ToolSet.check`'s question. Fields that tell a server how to offer a tool
@@ -24,7 +24,7 @@ from typing import Any, Final, TypeAlias
 
 from atem.errors import InvalidTool
 
-from .tool import Tool
+from .definition import Tool
 
 Fields: TypeAlias = Mapping[str, Any]
 

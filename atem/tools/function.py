@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints, overload
 from atem.errors import InvalidTool
 
 from . import docstring
-from .tool import Tool
+from .definition import Tool
 
 if TYPE_CHECKING:
     from .signature import Arguments

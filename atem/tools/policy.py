@@ -7,16 +7,13 @@ decision is an error, never a permission.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, TypeAlias, overload
+from typing import TypeAlias, overload
 
 from atem.errors import OptionError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from atem.messages import ToolCall
+from atem.messages import ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +36,8 @@ class Deny:
 
 
 Decision: TypeAlias = Allow | Ask | Deny
-Policy: TypeAlias = "Callable[[ToolCall], Decision]"
-Opinion: TypeAlias = "Callable[[ToolCall], Decision | None]"
+Policy: TypeAlias = Callable[[ToolCall], Decision]
+Opinion: TypeAlias = Callable[[ToolCall], Decision | None]
 """A policy that may have no opinion: None leaves the call to the next."""
 
 

@@ -16,8 +16,8 @@ from . import names as naming
 if TYPE_CHECKING:
     from atem.messages import Message, RejectedCall
 
+    from .definition import Tool
     from .names import NameRule
-    from .tool import Tool
 
 
 class ToolSet:
@@ -120,7 +120,7 @@ class ToolSet:
 
     def feedback(self, rejected: RejectedCall) -> Message:
         """The tool message that tells the model what was wrong with its call and what exists."""
-        from .feedback import feedback
+        from .reply import feedback
 
         return feedback(rejected, tools=self)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from jsonschema.exceptions import ValidationError
 
-    from .tool import Tool
+    from .definition import Tool
 
 MAX_VIOLATIONS: Final = 32
 MAX_PATH: Final = 1000

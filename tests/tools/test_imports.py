@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pkgutil
 import subprocess
 import sys
+
+import atem.tools
 
 PROGRAM = """
 import sys
@@ -23,3 +26,9 @@ def test_declaring_and_resolving_load_nothing_slow_and_validating_only_jsonschem
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True
     )
     assert done.stdout.split("\n")[:2] == ["[]", "['jsonschema']"]
+
+
+def test_no_module_takes_the_place_of_a_public_name():
+    modules = {module.name for module in pkgutil.iter_modules(atem.tools.__path__)}
+    assert len(modules) > 10
+    assert modules.isdisjoint(atem.tools.__all__)
