@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from .errors import TokenError as TokenError
     from .errors import ToolError as ToolError
     from .errors import UnknownTool as UnknownTool
-    from .messages import Image as Image
+    from .messages import ImagePart as ImagePart
     from .messages import Message as Message
     from .messages import RejectedCall as RejectedCall
+    from .messages import TextPart as TextPart
     from .messages import ToolCall as ToolCall
-    from .messages import Video as Video
+    from .messages import VideoPart as VideoPart
     from .messages import Violation as Violation
     from .parser.api import Parser as Parser
     from .parser.api import aparse_stream as aparse_stream
@@ -58,7 +59,9 @@ if TYPE_CHECKING:
     from .render import render_turn as render_turn
     from .tools import Allow as Allow
     from .tools import Ask as Ask
+    from .tools import Decision as Decision
     from .tools import Deny as Deny
+    from .tools import Opinion as Opinion
     from .tools import Policy as Policy
     from .tools import Tool as Tool
     from .tools import ToolSet as ToolSet
@@ -83,11 +86,12 @@ _EXPORTS: Final[dict[str, str]] = {
     "TokenError": "errors",
     "ToolError": "errors",
     "UnknownTool": "errors",
-    "Image": "messages",
+    "ImagePart": "messages",
     "Message": "messages",
     "RejectedCall": "messages",
+    "TextPart": "messages",
     "ToolCall": "messages",
-    "Video": "messages",
+    "VideoPart": "messages",
     "Violation": "messages",
     "Parser": "parser.api",
     "aparse_stream": "parser.api",
@@ -114,7 +118,9 @@ _EXPORTS: Final[dict[str, str]] = {
     "render_turn": "render",
     "Allow": "tools",
     "Ask": "tools",
+    "Decision": "tools",
     "Deny": "tools",
+    "Opinion": "tools",
     "Policy": "tools",
     "Tool": "tools",
     "ToolSet": "tools",

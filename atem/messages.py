@@ -17,32 +17,34 @@ RejectReason: TypeAlias = Literal["unknown_tool", "malformed", "incomplete", "in
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextPart:
     """A run of text in a message's content."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
-    """An image in a message's content. ``source`` is opaque here: bytes, a path, an URL, an array."""
+class ImagePart:
+    """An image in a message's content. ``source`` is opaque here: bytes, a path, a URL."""
 
     source: Any = None
 
 
 @dataclass(frozen=True, slots=True)
-class Video:
+class VideoPart:
     """A video in a message's content. ``source`` is opaque here."""
 
     source: Any = None
 
 
-Part: TypeAlias = Text | Image | Video
+Part: TypeAlias = TextPart | ImagePart | VideoPart
+Content: TypeAlias = str | tuple[Part | str, ...]
+"""A message's content; a string among parts is text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One way in which arguments differ from their schema. ``path`` is a JSON pointer ("" = root)."""
+    """One way in which arguments differ from a schema. ``path`` is a JSON pointer ("" = root)."""
 
     path: str
     message: str
@@ -109,7 +111,7 @@ class Message:
     """
 
     role: Role
-    content: str | tuple[Part, ...] = ""
+    content: Content = ""
     recipient: str | None = None
     calls: tuple[ToolCall | RejectedCall, ...] = ()
     name: str | None = None

@@ -21,19 +21,14 @@ def read_file(path: str) -> str:
 TOOLS = atem.ToolSet([read_file])
 
 
-def policy(call: atem.ToolCall) -> atem.Allow | atem.Ask | atem.Deny:
+def policy(call: atem.ToolCall) -> atem.Decision:
     """Only what is known to be harmless runs by itself."""
     harmless = call.name == "read_file" and call.arguments.get("path") in NOTES
     return atem.Allow() if harmless else atem.Deny("only the files in this folder")
 
 
-def history(turn: atem.Turn) -> Iterator[atem.Message]:
-    """What was said, a rejected call as the text that it was; then a reply to each call."""
-    for message in turn.messages:
-        yield from [message] if not message.calls else []
-        for call in message.calls:
-            text, calls = (call.text, ()) if isinstance(call, atem.RejectedCall) else ("", (call,))
-            yield atem.Message("assistant", text, message.recipient, calls)
+def replies(turn: atem.Turn) -> Iterator[atem.Message]:
+    """A result for each call, and for each rejected one what was wrong with it."""
     for call in turn.calls:
         decision, tool = policy(call), TOOLS.get(call.name)
         run = isinstance(decision, atem.Allow) and tool is not None
@@ -55,5 +50,5 @@ for written in SCRIPT:
     prompt = atem.render(conversation, tools=TOOLS).text()
     print(f"--- a prompt of {len(prompt)} characters ends with:", prompt[-400:], sep="\n")
     turn = atem.parse(written, tools=TOOLS)
-    conversation += history(turn)
+    conversation = [*conversation, *turn.messages, *replies(turn)]
 print("---", turn.content, sep="\n")

@@ -11,6 +11,8 @@ data, fails or guesses, the renderer does this instead:
 
 - **Arguments as a JSON string** (the OpenAI shape; the template raises) are decoded.
 - **Content beside tool calls** (the template drops it) is a message of its own before the calls.
+- **A rejected call** (the template knows none) is the text that the model wrote, in its channel,
+  in a block if it is a bare invoke. :func:`render_turn` refuses it.
 - **Reasoning** is read from ``reasoning_content``, ``reasoning`` or ``thinking``; the template
   knows the first. Two that differ are refused.
 - **Role developer** has no form in the template (it is dropped). It becomes a system message.
@@ -23,7 +25,8 @@ data, fails or guesses, the renderer does this instead:
   the last call of the whole conversation, so that ids that repeat per turn rename old results.
   A result whose id matches nothing is named by its id, as in the template; in Responses items it
   is refused.
-- **NaN and Infinity** (no JSON) and **names that would break a header or a tag** are refused.
+- **NaN and Infinity** (no JSON) and **names that would break a header or a tag** are refused;
+  what the parser gives as a name can always be written.
 - **A name in the recipients line**: the template advertises an undotted tool ``read`` as
   ``"read.*"``, which makes models call ``read.read`` (field_reports 56). ``recipients="exact"``
   writes ``"read"``; the default is the template's.

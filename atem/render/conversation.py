@@ -19,10 +19,10 @@ from .chat import from_chat
 from .effort import strength_of
 from .fields import as_fields
 from .items import from_items
-from .prompt import Prompt, Writer
+from .prompt import Prompt, Writer, as_parts
 from .system import Recipients, System, tail
 from .turn import open_header, write_assistant, write_header
-from .values import header_name
+from .values import header_name, tag_name
 
 SYSTEM_ROLES: Final = ("system", "developer")
 
@@ -129,6 +129,7 @@ def _write_messages(out: Writer, messages: Sequence[Message], system: System) ->
 def _check_fields(message: Message, place: int) -> None:
     if message.role not in (wire.ASSISTANT, *wire.OTHER_ROLES):
         raise RenderError(f"message {place} has the unknown role {message.role!r}")
+    as_parts(message.content, f"message {place}")
     if message.role != wire.ASSISTANT and (message.calls or message.recipient):
         raise RenderError(
             f"message {place} has role {message.role!r} and a recipient or calls, "
@@ -150,7 +151,7 @@ def _write_result(out: Writer, message: Message, names: Mapping[str, str]) -> No
     call_id = message.call_id
     name = message.name or (names.get(call_id, call_id) if call_id is not None else "")
     if name:
-        header_name(name, "a tool result")
+        header_name(tag_name(name, "a tool result"), "a tool result")
     out.control(wire.START)
     out.text(f"tool {name}")
     out.control(wire.MESSAGE)

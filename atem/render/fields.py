@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
 
 from ..errors import RenderError
-from ..messages import Image, Part, Text, ToolCall, Video
+from ..messages import ImagePart, Part, TextPart, ToolCall, VideoPart
 from .values import dump
 
 Fields: TypeAlias = Mapping[str, Any]
@@ -27,23 +27,23 @@ TEXT_PARTS: Final = {
 """Part type -> the key of its text."""
 
 MEDIA_PARTS: Final[dict[str, Callable[[Any], Part]]] = {
-    "image": Image,
-    "image_url": Image,
-    "input_image": Image,
-    "video": Video,
-    "video_url": Video,
-    "input_video": Video,
+    "image": ImagePart,
+    "image_url": ImagePart,
+    "input_image": ImagePart,
+    "video": VideoPart,
+    "video_url": VideoPart,
+    "input_video": VideoPart,
 }
 
 
-def as_fields(item: object, where: str) -> Fields:
+def as_fields(item: object, where: str, expected: str = "a dict or a Message") -> Fields:
     """A dict, or a pydantic object's. Raises RenderError for anything else."""
     if isinstance(item, Mapping):
         return item
     dumped = getattr(item, "model_dump", None)
     if callable(dumped) and isinstance(fields := dumped(exclude_none=True), Mapping):
         return fields
-    raise RenderError(f"{where} is a {type(item).__name__}; expected a dict or a Message")
+    raise RenderError(f"{where} is a {type(item).__name__}; expected {expected}")
 
 
 def read_content(content: Any, where: str) -> str | tuple[Part, ...]:
@@ -61,18 +61,18 @@ def is_empty(content: str | tuple[Part, ...]) -> bool:
     """Whether nothing would be written for it."""
     if isinstance(content, str):
         return not content
-    return all(isinstance(part, Text) and not part.text for part in content)
+    return all(isinstance(part, TextPart) and not part.text for part in content)
 
 
 def _part(part: Any, where: str) -> Part:
-    if isinstance(part, Text | Image | Video):
+    if isinstance(part, TextPart | ImagePart | VideoPart):
         return part
     if isinstance(part, str):
-        return Text(part)
-    fields = as_fields(part, where)
+        return TextPart(part)
+    fields = as_fields(part, where, "a string, a dict, TextPart, ImagePart or VideoPart")
     kind = fields.get("type")
     if kind in TEXT_PARTS:
-        return Text(text_at(fields, TEXT_PARTS[kind], where))
+        return TextPart(text_at(fields, TEXT_PARTS[kind], where))
     if kind in MEDIA_PARTS:
         return MEDIA_PARTS[kind](_source(fields))
     raise RenderError(

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 
 from .. import wire
 from ..errors import RenderError
-from ..messages import Message, Text
+from ..messages import Message, TextPart
 from .fields import Fields, as_fields, make_call, read_content, text_at
 from .prompt import as_parts
 
@@ -54,9 +54,9 @@ def _merge_leading(messages: Sequence[Message]) -> tuple[Message, ...]:
     leading = list(takewhile(lambda message: message.role in ROLES[:2], messages))
     if len(leading) < 2:
         return tuple(messages)
-    parts = [Text("\n\n"), *as_parts(leading[0].content)]
+    parts = [TextPart("\n\n"), *as_parts(leading[0].content)]
     for message in leading[1:]:
-        parts += (Text("\n\n"), *as_parts(message.content))
+        parts += (TextPart("\n\n"), *as_parts(message.content))
     return (Message("system", tuple(parts[1:])), *messages[len(leading) :])
 
 
@@ -80,7 +80,7 @@ def _message(fields: Fields, where: str) -> Message:
 def _reasoning(fields: Fields, where: str) -> Message | None:
     for key in ("content", "summary"):
         parts = as_parts(read_content(fields.get(key), f"{where}.{key}"))
-        text = "\n".join(part.text for part in parts if isinstance(part, Text))
+        text = "\n".join(part.text for part in parts if isinstance(part, TextPart))
         if text:
             return Message("assistant", text, recipient=wire.SELF)
     return None

@@ -8,17 +8,22 @@ pieces are other tokens than the model was trained on.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from .. import wire
 from ..errors import RenderError
-from ..messages import Image, Part, Text
+from ..messages import Content, ImagePart, Part, TextPart, VideoPart
 from ..tokenizer import Tokenizer, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Kind: TypeAlias = Literal["control", "text", "image", "video"]
+
+ACCEPTED: Final = (
+    "content is a string, or a tuple of strings, TextPart, ImagePart and VideoPart "
+    "(from_chat and from_items make them from dicts)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +128,12 @@ class Writer:
         if text:
             self._open.append(text)
 
-    def content(self, content: str | tuple[Part, ...]) -> None:
+    def content(self, content: Content) -> None:
         """A message's content; an image or video becomes its placeholder."""
         for part in as_parts(content):
-            if isinstance(part, Text):
+            if isinstance(part, TextPart):
                 self.text(part.text)
-            elif isinstance(part, Image):
+            elif isinstance(part, ImagePart):
                 self._put(Segment(wire.PATCH, "image", part.source))
             else:
                 self._put(Segment(wire.VIDEO, "video", part.source))
@@ -148,6 +153,18 @@ class Writer:
             self._open.clear()
 
 
-def as_parts(content: str | tuple[Part, ...]) -> tuple[Part, ...]:
-    """``content`` in its long form."""
-    return (Text(content),) if isinstance(content, str) else content
+def as_parts(content: Content, where: str = "a message") -> tuple[Part, ...]:
+    """``content`` in its long form. Raises RenderError for anything else, naming ``where``."""
+    if isinstance(content, str):
+        return (TextPart(content),)
+    if not isinstance(content, tuple | list):
+        raise RenderError(f"the content of {where} is a {type(content).__name__}; {ACCEPTED}")
+    return tuple(_as_part(part, where) for part in content)
+
+
+def _as_part(part: object, where: str) -> Part:
+    if isinstance(part, TextPart | ImagePart | VideoPart):
+        return part
+    if isinstance(part, str):
+        return TextPart(part)
+    raise RenderError(f"the content of {where} holds a {type(part).__name__}; {ACCEPTED}")

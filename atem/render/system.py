@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .. import wire
-from ..messages import Part, Text
+from ..messages import Content, Part, TextPart
 from . import phrases
 from .prompt import Writer, as_parts
 from .values import dump
@@ -40,9 +40,7 @@ class System:
         )
         self.write(out, "\n".join(lines), own_wording=True)
 
-    def write(
-        self, out: Writer, content: str | tuple[Part, ...], *, own_wording: bool = False
-    ) -> None:
+    def write(self, out: Writer, content: Content, *, own_wording: bool = False) -> None:
         """A message with ``content``; ``own_wording`` leaves it as it is."""
         parts = as_parts(content) if own_wording else normalised(as_parts(content))
         out.control(wire.START)
@@ -59,14 +57,14 @@ def normalised(parts: Iterable[Part]) -> tuple[Part, ...]:
     """``parts`` with adjacent texts joined and "reasoning effort" worded as the model knows it."""
     joined: list[Part] = []
     for part in parts:
-        if joined and isinstance(part, Text) and isinstance(last := joined[-1], Text):
-            joined[-1] = Text(last.text + part.text)
+        if joined and isinstance(part, TextPart) and isinstance(last := joined[-1], TextPart):
+            joined[-1] = TextPart(last.text + part.text)
         else:
             joined.append(part)
-    return tuple(_reworded(part) if isinstance(part, Text) else part for part in joined)
+    return tuple(_reworded(part) if isinstance(part, TextPart) else part for part in joined)
 
 
-def _reworded(part: Text) -> Text:
+def _reworded(part: TextPart) -> TextPart:
     text = part.text
     for theirs, ours in phrases.EFFORT_WORDING:
         text = text.replace(theirs, ours)
@@ -75,7 +73,9 @@ def _reworded(part: Text) -> Text:
 
 def states_strength(parts: Iterable[Part]) -> bool:
     """Whether a system text already says how hard to think (at most one line: field_reports 24)."""
-    return any(phrases.STRENGTH in part.text.lower() for part in parts if isinstance(part, Text))
+    return any(
+        phrases.STRENGTH in part.text.lower() for part in parts if isinstance(part, TextPart)
+    )
 
 
 def tail(tools: ToolSet, recipients: Recipients, descriptions: Mapping[str, str]) -> str:

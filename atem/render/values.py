@@ -18,14 +18,26 @@ from ..errors import RenderError
 BREAKS_TAG: Final = '<>"'
 """Characters that end or reopen a tag or a quoted name (wire_format 3)."""
 
+BREAKS_HEADER: Final = "<" + wire.WHITESPACE
+"""Characters that end a recipient (wire_format 3)."""
+
 
 def header_name(name: str, what: str) -> str:
-    """``name`` if it can stand in a header and in a tag. Raises RenderError, naming ``what``."""
+    """``name`` if it can be a recipient. Raises RenderError, naming ``what``."""
+    return _unbroken(name, what, BREAKS_HEADER, "the message header")
+
+
+def tag_name(name: str, what: str) -> str:
+    """``name`` if it can stand in quotes in a tag; spaces may. Raises RenderError."""
+    return _unbroken(name, what, BREAKS_TAG, "its tag")
+
+
+def _unbroken(name: str, what: str, forbidden: str, place: str) -> str:
     if not name:
         raise RenderError(f"{what} has an empty name; give it one")
-    if bad := [char for char in name if char.isspace() or char in BREAKS_TAG]:
+    if bad := [char for char in name if char in forbidden]:
         raise RenderError(
-            f"{what} has the name {name!r}: {bad[0]!r} would break the message header; rename it"
+            f"{what} has the name {name!r}: {bad[0]!r} would break {place}; rename it"
         )
     return name
 

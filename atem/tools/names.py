@@ -118,6 +118,11 @@ def why_uncallable(name: str) -> str | None:
     """Why ``name`` can't be a recipient and stand in an invoke, or None (wire_format 3)."""
     if name in (wire.SELF, wire.USER):
         return f"{name!r} is a channel of the format, so a message to it never reaches a tool"
+    return why_unwritable_name(name)
+
+
+def why_unwritable_name(name: str) -> str | None:
+    """Why ``name`` can't stand in a header and in a tag, or None (wire_format 3)."""
     return _why_unwritable(name, '"<>' + wire.WHITESPACE, MAX_NAME)
 
 

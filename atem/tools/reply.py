@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING, Final
 
 from atem.messages import Message
 
+from .names import why_unwritable_name
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from atem.messages import RejectedCall, RejectReason
 
     from .toolset import ToolSet
+
+NAMELESS: Final = "unknown"
+"""Stands for a name that can't be written again."""
 
 MAX_QUOTE: Final = 300
 MAX_NAME: Final = 80
@@ -41,13 +46,15 @@ ADVICE: Final[dict[RejectReason, str]] = {
 def feedback(rejected: RejectedCall, *, tools: ToolSet | None = None) -> Message:
     """The tool message that answers ``rejected``.
 
-    Its name is what the model wrote (so that the model finds its call), its
-    content at most a few thousand characters. With ``tools`` it lists what exists.
+    Its name is what the model wrote (so that the model finds its call), or
+    "unknown" if that can't stand in a header; its content is at most a few
+    thousand characters. With ``tools`` it lists what exists.
     """
+    writable = why_unwritable_name(rejected.raw_name) is None
     return Message(
         "tool",
         content="\n".join(_lines(rejected, tools)),
-        name=rejected.raw_name,
+        name=rejected.raw_name if writable else NAMELESS,
         call_id=rejected.id,
     )
 

@@ -8,7 +8,8 @@ import pytest
 from jinja2.exceptions import TemplateError as JinjaError
 
 from atem.errors import RenderError
-from atem.messages import Image, Message, Text, Video
+from atem.messages import ImagePart, Message, TextPart, VideoPart
+from atem.parser.text import Text
 from atem.render import from_chat, render
 from tests.render import oracle
 
@@ -93,23 +94,24 @@ def test_a_developer_message_is_a_system_message() -> None:
 @pytest.mark.parametrize(
     ("part", "read"),
     [
-        ("t", Text("t")),
-        ({"type": "text", "text": "t"}, Text("t")),
-        ({"type": "input_text", "text": "t"}, Text("t")),
-        ({"type": "output_text", "text": "t", "annotations": []}, Text("t")),
-        ({"type": "refusal", "refusal": "no"}, Text("no")),
-        ({"type": "image"}, Image(None)),
-        ({"type": "image", "image": b"png"}, Image(b"png")),
-        ({"type": "image_url", "image_url": {"url": "u"}}, Image({"url": "u"})),
-        ({"type": "input_image", "image_url": "u"}, Image("u")),
+        ("t", TextPart("t")),
+        (Text("t"), TextPart("t")),
+        ({"type": "text", "text": "t"}, TextPart("t")),
+        ({"type": "input_text", "text": "t"}, TextPart("t")),
+        ({"type": "output_text", "text": "t", "annotations": []}, TextPart("t")),
+        ({"type": "refusal", "refusal": "no"}, TextPart("no")),
+        ({"type": "image"}, ImagePart(None)),
+        ({"type": "image", "image": b"png"}, ImagePart(b"png")),
+        ({"type": "image_url", "image_url": {"url": "u"}}, ImagePart({"url": "u"})),
+        ({"type": "input_image", "image_url": "u"}, ImagePart("u")),
         (
             {"type": "input_image", "image_url": "u", "detail": "low"},
-            Image({"image_url": "u", "detail": "low"}),
+            ImagePart({"image_url": "u", "detail": "low"}),
         ),
-        ({"type": "video", "video": "v"}, Video("v")),
-        ({"type": "video_url", "video_url": {"url": "v"}}, Video({"url": "v"})),
-        ({"type": "input_video", "video_url": "v"}, Video("v")),
-        (Text("t"), Text("t")),
+        ({"type": "video", "video": "v"}, VideoPart("v")),
+        ({"type": "video_url", "video_url": {"url": "v"}}, VideoPart({"url": "v"})),
+        ({"type": "input_video", "video_url": "v"}, VideoPart("v")),
+        (TextPart("t"), TextPart("t")),
     ],
 )
 def test_a_part_of_each_known_type_is_read(part: Any, read: Any) -> None:

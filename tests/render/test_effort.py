@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atem.errors import OptionError
-from atem.messages import Image, Message, Text
+from atem.messages import ImagePart, Message, TextPart
 from atem.render import render, strength_of
 
 
@@ -76,12 +76,12 @@ def test_a_system_text_that_states_it_gets_no_second_line(said: str, written: st
 
 
 def test_a_wording_split_over_two_parts_is_found() -> None:
-    parts = (Text("Reasoning ef"), Text("fort: low"))
+    parts = (TextPart("Reasoning ef"), TextPart("fort: low"))
     assert "Reasoning strength: low\n\n# Valid" in render([Message("system", parts)]).text()
 
 
 def test_an_image_between_two_words_keeps_them_apart() -> None:
-    parts = (Text("reasoning "), Image(), Text("strength"))
+    parts = (TextPart("reasoning "), ImagePart(), TextPart("strength"))
     assert "\n\nReasoning strength: high." in render([Message("system", parts)]).text()
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from atem import wire
 from atem.errors import InvalidTool, RenderError
-from atem.messages import Image, Message, Text
+from atem.messages import ImagePart, Message, TextPart
 from atem.render import render, render_turn
 from tests.render import strategies as some
 from tests.render.calls import call
@@ -37,7 +37,7 @@ def conversation(said: list[str]) -> tuple[list[Message], dict[str, Any]]:
     messages = [
         Message("system", next(slot)),
         Message("developer", next(slot)),
-        Message("user", (Text(next(slot)), Image("picture"), Text(next(slot)))),
+        Message("user", (TextPart(next(slot)), ImagePart("picture"), TextPart(next(slot)))),
         Message("assistant", next(slot), recipient="self"),
         Message("assistant", next(slot)),
         Message(
@@ -47,7 +47,7 @@ def conversation(said: list[str]) -> tuple[list[Message], dict[str, Any]]:
             ),
         ),
         Message("tool", next(slot), call_id="c"),
-        Message("tool", (Text(next(slot)),), name="read"),
+        Message("tool", (TextPart(next(slot)),), name="read"),
     ]
     schema = {"type": "object", "description": next(slot)}
     tool = {"type": "function", "function": {"name": "read", "description": next(slot)}}

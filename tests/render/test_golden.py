@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from atem.messages import Image, Message, Text, Video
+from atem.messages import ImagePart, Message, TextPart, VideoPart
 from atem.render import render
 from tests.render.calls import call
 
@@ -87,7 +87,9 @@ def test_an_assistant_message_ends_its_turn_as_told_or_by_its_position(
 
 
 def test_pictures_are_placeholders_that_keep_their_source() -> None:
-    prompt = render([Message("user", (Image("a.png"), Text("and"), Video("b"), Image("c")))])
+    prompt = render(
+        [Message("user", (ImagePart("a.png"), TextPart("and"), VideoPart("b"), ImagePart("c")))]
+    )
     assert "<|message|><|patch|>and<|video|><|patch|><|eot|>" in prompt.text()
     assert prompt.images == ("a.png", "c")
     assert prompt.videos == ("b",)

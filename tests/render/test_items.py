@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from atem.errors import RenderError
-from atem.messages import Image, Message, Text
+from atem.messages import ImagePart, Message, TextPart
 from atem.render import from_items, render
 
 
@@ -95,7 +95,7 @@ def test_a_custom_call_has_its_text_in_the_one_parameter() -> None:
 def test_an_output_may_have_parts() -> None:
     parts = [{"type": "input_text", "text": "seen"}, {"type": "input_image", "image_url": "u"}]
     read = from_items([function_call("c1"), output("c1", parts)])[-1]
-    assert read.content == (Text("seen"), Image("u"))
+    assert read.content == (TextPart("seen"), ImagePart("u"))
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_leading_instructions_are_one_system_message_and_later_ones_their_own() 
             message("developer", "C"),
         ]
     )
-    assert read[0] == Message("system", (Text("A"), Text("\n\n"), Text("B")))
+    assert read[0] == Message("system", (TextPart("A"), TextPart("\n\n"), TextPart("B")))
     assert [m.role for m in read] == ["system", "user", "developer"]
 
 

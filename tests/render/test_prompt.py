@@ -9,7 +9,8 @@ from tokenizers import Tokenizer
 
 from atem import wire
 from atem.errors import OptionError, RenderError, TokenError
-from atem.messages import Image, Message, Text
+from atem.messages import ImagePart, Message, TextPart
+from atem.parser.text import Text
 from atem.render import Segment, render
 
 HELLO = [Message("system", "Be brief."), Message("user", "Hi")]
@@ -25,7 +26,9 @@ def without(tokenizer: Tokenizer, *literals: str) -> Tokenizer:
 
 
 def test_adjacent_texts_are_one_segment_and_empty_ones_none() -> None:
-    prompt = render([Message("user", (Text("a"), Text(""), Text("b"))), Message("user", "")])
+    prompt = render(
+        [Message("user", (TextPart("a"), TextPart(""), TextPart("b"))), Message("user", "")]
+    )
     texts = [segment.text for segment in prompt]
     assert "ab" in texts
     assert "" not in texts
@@ -34,7 +37,7 @@ def test_adjacent_texts_are_one_segment_and_empty_ones_none() -> None:
 
 
 def test_framing_and_placeholders_are_control_and_nothing_else_is() -> None:
-    prompt = render([Message("user", (Text("<|eot|>"), Image(1)))])
+    prompt = render([Message("user", (TextPart("<|eot|>"), ImagePart(1)))])
     assert Segment("<|eot|>") in prompt.segments
     assert Segment("<|patch|>", "image", 1) in prompt.segments
     assert {s.text for s in prompt if s.control} <= set(wire.CONTROL)
@@ -60,7 +63,7 @@ def test_legacy_uses_the_special_tokens_that_exist(tokenizer: Tokenizer) -> None
 
 
 def test_legacy_can_t_spell_a_placeholder(tokenizer: Tokenizer) -> None:
-    prompt = render([Message("user", (Image(),))])
+    prompt = render([Message("user", (ImagePart(),))])
     with pytest.raises(RenderError, match="patch"):
         prompt.token_ids(without(tokenizer, wire.PATCH), legacy=True)
 
@@ -77,3 +80,22 @@ def test_options_that_can_t_work_are_refused() -> None:
         render(HELLO, recipients="all")  # type: ignore[arg-type]
     with pytest.raises(OptionError, match="add_generation_prompt"):
         render(HELLO, channel="self", add_generation_prompt=False)
+
+
+@pytest.mark.parametrize("given", [("a", "b"), (Text("a"), TextPart("b")), ["a", Text("b")], "ab"])
+@pytest.mark.parametrize("role", ["system", "user", "assistant", "tool"])
+def test_strings_among_parts_are_text(role: str, given: object) -> None:
+    message = Message(role, given)  # type: ignore[arg-type]
+    assert render([message]) == render([Message(role, "ab")])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [(5,), ("a", None), ({"type": "text", "text": "a"},), 5, None])
+@pytest.mark.parametrize("role", ["system", "user", "assistant", "tool"])
+def test_any_other_content_is_refused_with_what_is_accepted(role: str, given: object) -> None:
+    with pytest.raises(RenderError, match=r"of message 1 .* TextPart, ImagePart and VideoPart"):
+        render([Message("user", "x"), Message(role, given)])  # type: ignore[arg-type]
+
+
+def test_another_part_of_a_chat_message_is_refused_with_what_is_accepted() -> None:
+    with pytest.raises(RenderError, match=r"content\[1\] is a int; expected a string, a dict"):
+        render([{"role": "user", "content": ["a", 5]}])

@@ -50,11 +50,10 @@ def test_an_empty_turn_is_an_empty_prompt() -> None:
     assert render_turn([]).segments == ()
 
 
-@pytest.mark.parametrize("write", [render_turn, render])
-def test_a_rejected_call_has_no_form(write: object) -> None:
-    message = Message("assistant", recipient="read", calls=(REJECTED,))
+def test_a_rejected_call_is_no_part_of_a_new_turn() -> None:
+    message = Message("assistant", recipient="read", calls=(*CALLED.calls, REJECTED))
     with pytest.raises(RenderError, match="malformed"):
-        write([message])  # type: ignore[operator]
+        render_turn([message])
 
 
 @pytest.mark.parametrize("write", [render_turn, render])
@@ -68,10 +67,11 @@ def test_a_call_in_the_channel_of_text_is_refused(write: object, name: str) -> N
             write([message])  # type: ignore[operator]
 
 
-def test_content_and_calls_in_one_message_are_refused() -> None:
+@pytest.mark.parametrize("write", [render_turn, render])
+def test_content_and_calls_in_the_channel_of_a_tool_are_refused(write: object) -> None:
     both = Message("assistant", "text", recipient="read", calls=CALLED.calls)
     with pytest.raises(RenderError, match="content and calls"):
-        render_turn([both])
+        write([both])  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from atem.errors import RenderError
 from atem.messages import Message
 from atem.render import render
-from atem.render.values import encode_value, header_name, parameter_name
+from atem.render.values import encode_value, header_name, parameter_name, tag_name
 from tests.render import strategies as some
 from tests.render.calls import call
 
@@ -81,15 +81,35 @@ def test_a_nesting_too_deep_to_write_is_refused() -> None:
         encode_value(deep, "x")
 
 
-@pytest.mark.parametrize("name", ["read", "mail.send", "größe", "a-b_c:d/e", "don't"])
+@pytest.mark.parametrize("name", ["read", "mail.send", "größe", "a-b_c:d/e", "don't", "a\u00a0b"])
 def test_a_name_without_spaces_and_tag_characters_is_written(name: str) -> None:
     assert header_name(name, "x") == name
+    assert tag_name(name, "x") == name
 
 
-@pytest.mark.parametrize("name", ["", "a b", "a\n", "a\u00a0b", "a<b", "a>b", 'a"b', "<|eot|>"])
+@pytest.mark.parametrize("name", ["", "a b", "a\n", "a<b", "<|eot|>"])
 def test_a_name_that_breaks_a_header_is_refused(name: str) -> None:
     with pytest.raises(RenderError):
         header_name(name, "the tool")
+
+
+@pytest.mark.parametrize("name", ["", "a<b", "a>b", 'a"b', "<|eot|>"])
+def test_a_name_that_breaks_a_tag_is_refused(name: str) -> None:
+    with pytest.raises(RenderError):
+        tag_name(name, "the tool")
+
+
+@pytest.mark.parametrize("name", ["a b", "a\n", "a<b", "a>b", 'a"b'])
+def test_a_result_s_name_stands_in_a_header_and_in_a_tag(name: str) -> None:
+    with pytest.raises(RenderError, match="a tool result"):
+        render([Message("tool", "out", name=name)])
+
+
+def test_the_model_s_own_recipients_and_names_are_written_back() -> None:
+    thought = Message("assistant", "x", recipient='a">b')
+    assert ' to=a">b<|message|>x' in render([thought]).text()
+    made = Message("assistant", recipient="read", calls=(call("read", {}, raw_name="x y.read"),))
+    assert '<atem:invoke name="x y.read">' in render([made]).text()
 
 
 def test_an_argument_name_may_have_spaces() -> None:

@@ -56,8 +56,17 @@ content = turn.messages[0].content
 assert isinstance(content, str)
 assert_type(content, str)
 
-picture = atem.Message("user", (atem.Image(b"..."), atem.Video("clip.mp4")))
-assert atem.render([picture]).images == (b"...",)
+pictures = (atem.ImagePart(b"..."), "and", atem.VideoPart("clip.mp4"), atem.TextPart("?"))
+assert atem.render([atem.Message("user", pictures)]).images == (b"...",)
+
+# What the first of two parser stages yields is text here too.
+staged = [part for part in atem.split_channels(["Noon."]) if isinstance(part, atem.Text)]
+assert "Noon." in atem.render([atem.Message("user", tuple(staged))]).text()
+
+# A rejected call, and the reply to it, are history like everything else.
+wrong = atem.parse(" to=find<|message|>tide<|eot|>", tools=TOOLS)
+replies = [atem.feedback(rejected) for rejected in wrong.rejected]
+assert "to=find<|message|>tide<|eot|>" in atem.render([*wrong.messages, *replies]).text()
 
 try:
     atem.render([{"role": "narrator", "content": "Meanwhile"}])

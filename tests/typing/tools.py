@@ -59,6 +59,13 @@ rules = atem.by_name(
 policy: atem.Policy = atem.first_of(harmless, rules, atem.ask_all)
 by_default: atem.Policy = atem.by_name({"depth": atem.Allow()})
 
+# A table of rules may be kept in a variable, of one kind of decision or of several.
+allowed = {"depth": atem.Allow()}
+table: dict[str, atem.Decision] = {**allowed, "notes.*": atem.Ask(), "wipe": atem.Deny("never")}
+opinion: atem.Opinion = atem.by_name(allowed, default=None)
+strict: atem.Policy = atem.by_name(table, default=atem.Deny("not on the list"))
+either: atem.Policy | None = atem.first_of(opinion, strict)
+
 
 def run(call: atem.ToolCall) -> atem.Message:
     """The reply to a call."""
@@ -86,6 +93,9 @@ turn = atem.parse(TEXT, tools=tools, validate="reject")
 replies = [run(call) for call in turn.calls] + [tools.feedback(each) for each in turn.rejected]
 assert_type(replies, list[atem.Message])
 assert [reply.content for reply in replies][:1] == ["2.0"]
+assert either is not None
+assert_type(either(turn.calls[0]), atem.Allow | atem.Ask | atem.Deny)
+assert strict(turn.calls[0]) == atem.Allow()
 
 for rejected in turn.rejected:
     assert_type(rejected.arguments, dict[str, Any] | None)
