@@ -50,7 +50,6 @@ class Diagram(NamedTuple):
     ends: tuple[Enum, ...]
 
 
-READ_AGAIN: Final = (Move(State.TOOL, "undecided, and ended by a turn's end", State.OVER),)
 HEADER_BY_TEXT: Final = (Move(Phase.RECIPIENT, "whitespace", Phase.TAIL),)
 READING_BY_TEXT: Final = (
     Move(Place.INVOKE_TAG, END_OF_TAG, Place.INVOKE),
@@ -71,7 +70,7 @@ def machine() -> Diagram:
         for state, row in TRANSITIONS.items()
         for signal, target in row.items()
     ]
-    return Diagram((*moves, *READ_AGAIN), (State.OPENING,), (State.OVER,))
+    return Diagram((*moves,), (State.OPENING,), (State.OVER,))
 
 
 def header() -> Diagram:

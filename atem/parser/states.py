@@ -1,7 +1,9 @@
 """The state machines of the parser as tables.
 
-Rules: data only. :mod:`machine` and :mod:`calls` move by these tables and by
-nothing else; the diagrams in docs/states.md are drawn from them.
+Rules: data only. The machine moves by :data:`TRANSITIONS` and by nothing else.
+A reading takes tags by :data:`STRUCTURE`; the few moves that plain text makes
+(a tag's ``>``, a closer that was none) stand in :mod:`calls`. The diagrams in
+docs/states.md are drawn from here.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from .. import wire
 from .context import MAX_REFUTATIONS
 from .framing import Framing
 from .header import Phase
-from .states import Signal, State
+from .states import Signal
 from .verdict import Ending, settle, too_long
 
 if TYPE_CHECKING:
@@ -158,7 +158,9 @@ class ToolStates(Framing):
         self._settle(first, Ending(barred=barred))
         self.message.close(first.terminator, first.end)
         self._boundary, self._tail = None, ""
-        self.state = State.OVER if first.terminator in wire.TURN_ENDS else State.BETWEEN
+        self._go(Signal.MESSAGE_OVER)
+        if first.terminator in wire.TURN_ENDS:
+            self._go(Signal.TURN_OVER)
         self._next = first.resume
         for text, plain in rope.stretches(first.resume, end):
             self._push(text, plain)
