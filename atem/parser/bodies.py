@@ -60,7 +60,7 @@ class Bodies(ToolStates):
         if not self.message.is_open:
             self.message.open(None, self._base + start)
         self._tool = ToolBody(self.context, self._base + start, None, headerless=True)
-        self._tool.append(text[start:], plain=self._plain)
+        self._tool.begin(text, self._base, plain=self._plain)
         self._go(Signal.BLOCK)
         return True
 
@@ -108,7 +108,7 @@ class Bodies(ToolStates):
             held = len(self._header.text) + len(self._probe) + len(marker)
             if marker == wire.TAG_PREFIX and held <= self.options.max_header:
                 body = self._base + start - len(self._probe)
-                self._leave_reasoning(self._probe + text[start:], body, recovered=True)
+                self._leave_reasoning(text, body, recovered=self._probe)
             else:
                 self._no_recovery(self._base + start)
             return start
@@ -117,7 +117,7 @@ class Bodies(ToolStates):
             return start
         signal = self._signal_of(self._header.recipient)
         if signal is not Signal.TOOL_HEADER and self._header.text.startswith(wire.START):
-            self._leave_reasoning(text[end:], self._base + end)
+            self._leave_reasoning(text, self._base + end)
         elif (
             signal is not Signal.TOOL_HEADER
             or self.context.resolve(self._header.recipient or "") is None
@@ -125,10 +125,10 @@ class Bodies(ToolStates):
             self._no_recovery(self._base + end)
         return end
 
-    def _leave_reasoning(self, rest: str, body: int, *, recovered: bool = False) -> None:
+    def _leave_reasoning(self, text: str, body: int, *, recovered: str | None = None) -> None:
         self.message.close(None, self._header.start)
         self._problem("missing_terminator", "reasoning ended without a terminator")
-        self._open(self._header.recipient, rest, body, recovered=recovered)
+        self._open(self._header.recipient, text, body, recovered=recovered)
 
     def _no_recovery(self, end: int) -> None:
         """The header up to position ``end`` is reasoning."""

@@ -45,19 +45,26 @@ class Framing(Scanner):
         return Signal.TOOL_HEADER
 
     def _open(
-        self, recipient: str | None, text: str, body: int, *, recovered: bool = False
+        self, recipient: str | None, text: str, body: int, *, recovered: str | None = None
     ) -> None:
-        """Open the message whose header is read. ``text`` is what is known of its body."""
+        """Open the message whose header is read and whose body begins at ``body``.
+
+        ``text`` is what is being scanned. ``recovered`` is set if the header was
+        found in reasoning: to the whitespace between it and its block.
+        """
         signal = self._signal_of(recipient)
         self.message.open(recipient, body)
         if signal is Signal.TOOL_HEADER:
             note = read_note(self._header.text) if self.options.framed else None
-            self._tool = ToolBody(self.context, body, recipient, recovered=recovered, note=note)
-            self._tool.append(text, plain=self._plain)
+            self._tool = ToolBody(
+                self.context, body, recipient, recovered=recovered is not None, note=note
+            )
+            before = (recovered or "")[: max(self._base - body, 0)]
+            self._tool.begin(text, self._base, plain=self._plain, before=before)
         self._go(signal)
 
     def _open_by_header(self, text: str, pos: int) -> int:
-        self._open(self._header.recipient, text[pos:], self._base + pos)
+        self._open(self._header.recipient, text, self._base + pos)
         return pos
 
     # -- first header, and text without one -----------------------------------

@@ -39,11 +39,26 @@ class Rope:
     def append(self, text: str, plain: bool = False) -> None:
         """Add ``text`` at the end."""
         if plain is not self._mode:
-            self.pack()
-            self._mode = plain
+            self.switch(plain)
         self.loose.append(text)
         if len(self.loose) >= MAX_LOOSE:
             self.pack()
+
+    def switch(self, plain: bool) -> None:
+        """Say what is known of the text that is added from here on."""
+        self.pack()
+        self._mode = plain
+
+    def adopt(self, text: str, at: int) -> None:
+        """Add the whole of ``text``, which begins at position ``at``, without copying it.
+
+        It may begin before this rope does, but must reach beyond its end.
+        """
+        self.pack()
+        self._blocks.append(text)
+        self._starts.append(at)
+        self._plain.append(self._mode)
+        self._end = at + len(text)
 
     def slice(self, start: int, end: int) -> str:
         """The text from position ``start`` to ``end``."""

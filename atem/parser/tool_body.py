@@ -30,14 +30,49 @@ _QUOTABLE: Final = frozenset(TAGS) - {wire.PARAMETER_CLOSE}
 
 
 class View(NamedTuple):
-    """What a reading holds at one point."""
+    """What a reading holds at one point.
+
+    It refers to the reading's own list, which only grows: ``begun`` invokes of
+    it there were, and the last had ``parameters`` if it was open (else None). A
+    copy for each candidate would be quadratic.
+    """
 
     place: Place
-    invokes: tuple[Invoke, ...]
+    found: list[Invoke]
+    begun: int
+    parameters: int | None
     prose: bool
-    is_open: bool
     wrapped: bool
     reach: int
+
+    @classmethod
+    def of(cls, reading: Reading) -> View:
+        """``reading`` as it stands."""
+        found = reading.invokes
+        parameters = len(found[-1].parameters) if reading.is_open else None
+        return cls(
+            reading.place,
+            found,
+            len(found),
+            parameters,
+            reading.prose,
+            reading.wrapped,
+            reading.reach,
+        )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether an invoke was open."""
+        return self.parameters is not None
+
+    @property
+    def invokes(self) -> list[Invoke]:
+        """The invokes as they were then."""
+        invokes = self.found[: self.begun]
+        if self.is_open:
+            last = invokes[-1]
+            invokes[-1] = replace(last, end=None, parameters=last.parameters[: self.parameters])
+        return invokes
 
 
 class Candidate(NamedTuple):
@@ -81,20 +116,6 @@ class Candidate(NamedTuple):
     def doubtful(self) -> bool:
         """Whether the body reads up to here, but is not whole: it may go on behind."""
         return self.chosen is not None and not self.whole
-
-
-def _view(reading: Reading) -> View:
-    invokes = list(reading.invokes)
-    if reading.is_open:
-        invokes[-1] = replace(invokes[-1], parameters=invokes[-1].parameters[:])
-    return View(
-        reading.place,
-        tuple(invokes),
-        reading.prose,
-        reading.is_open,
-        reading.wrapped,
-        reading.reach,
-    )
 
 
 class ToolBody:
@@ -197,6 +218,16 @@ class ToolBody:
             return self._first.is_open
         return second.is_open
 
+    def begin(self, text: str, at: int, *, plain: bool, before: str = "") -> None:
+        """Keep the text of which the body is the end: ``text`` begins at position ``at``.
+
+        ``before`` is what of the body stands before it.
+        """
+        self.rope.switch(plain)
+        if before:
+            self.rope.append(before, plain)
+        self.rope.adopt(text, at)
+
     def append(self, text: str, *, plain: bool) -> None:
         """Keep text that was fed, as far as the bound allows."""
         if not self.too_long:
@@ -238,8 +269,8 @@ class ToolBody:
 
     def candidate(self, end: int, terminator: str | None) -> Candidate:
         """The body as it stands, if it ended at ``end``."""
-        first = _view(self._first)
-        second = first if self.second is None else _view(self.second)
+        first = View.of(self._first)
+        second = first if self.second is None else View.of(self.second)
         return Candidate(end, terminator, first, second, self._balanced)
 
     def accepts(self, candidate: Candidate) -> bool:
@@ -265,7 +296,7 @@ class ToolBody:
     def misquotes(self, view: View, *, in_tag: bool) -> bool:
         """Whether a recovered message was none: something follows its last block (5.3)."""
         follows = view.place is Place.TRAIL or (view.place is Place.AFTER and in_tag)
-        return self.recovered and follows
+        return self.recovered and follows and view.begun > 0
 
     def mute(self) -> None:
         """Emit no more provisional events."""

@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 
 from .. import wire
 from .context import Context
-from .events import ContentDelta, Event, MessageEnd, MessageStart, ReasoningDelta, TurnEnd
+from .events import (
+    ContentDelta,
+    Event,
+    MessageEnd,
+    MessageStart,
+    Problem,
+    ReasoningDelta,
+    TurnEnd,
+)
 from .handover import Handover, header
 from .intake import Intake
 from .machine import Machine
@@ -104,6 +112,8 @@ class _FirstStage:
             yield from self._message_end(event)
         elif isinstance(event, TurnEnd):
             yield from self._turn_end(event)
+        elif isinstance(event, Problem) and event.code == "bad_header":
+            self._behind = True
 
     def _header(self, note: Handover | None) -> Iterator[Text]:
         start, self._start = self._start, None

@@ -63,13 +63,11 @@ def _rejected(
 
 def _reject_all(context: Context, body: ToolBody, rejected: RejectedCall) -> None:
     """One verdict for the whole message; it takes back the call announced last."""
-    announced = body.provisional.announced
-    last: Live | None = None
-    while announced:
-        last = announced.pop(next(iter(announced)))
-        if announced:
-            context.out.put(CallRejected, last.index, None)
-    _put_rejection(context, last, rejected)
+    announced = list(body.provisional.announced.values())
+    body.provisional.announced.clear()
+    for live in announced[:-1]:
+        context.out.put(CallRejected, live.index, None)
+    _put_rejection(context, announced[-1] if announced else None, rejected)
 
 
 def _put_rejection(context: Context, live: Live | None, rejected: RejectedCall) -> None:
@@ -107,7 +105,7 @@ class _Verdict:
             return
         elif view is None:
             self._malformed()
-        elif not view.invokes:
+        elif not view.begun:
             self._no_call(view)
         elif self._breaks_a_rule(view):
             self._malformed()
@@ -166,7 +164,7 @@ class _Verdict:
             view is not None
             and self.candidate.whole
             and view.place is Place.AFTER
-            and bool(view.invokes)
+            and view.begun > 0
             and not self.ending.barred
             and all(i.wrapped and self.context.resolve(i.name) for i in view.invokes)
         )
