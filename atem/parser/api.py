@@ -13,7 +13,7 @@ from .context import Context
 from .fold import Turn, collect
 from .intake import Intake
 from .machine import Machine
-from .options import Options, ParserOptions, Reason, check_choice
+from .options import Options, ParserOptions, Reason
 from .scanner import HELD, never
 
 if TYPE_CHECKING:
@@ -80,12 +80,7 @@ class Parser:
         step that says "length" or "abort" counts as well. Closing again gives nothing.
         """
         if not self._closed:
-            why = reason() if callable(reason) else reason
-            check_choice("reason", why)
-            finish = self._intake.finish or "stop"
-            check_choice("reason", finish)
-            self._intake.end()
-            self._machine.end(cut=why != "stop" or finish != "stop")
+            self._machine.end(cut=self._intake.close(reason))
             self._closed = True
         return self._take()
 

@@ -149,22 +149,21 @@ class Bodies(ToolStates):
         if self._held.structural:
             self._structural()
         elif reached < end:
-            self._literal(reached)
+            self._literal(self._base + reached)
         return reached
 
     def boundary_marker(self, marker: str, text: str, start: int, end: int) -> int:
         """A marker behind a terminator that is not decided."""
         if not self._held.marker(marker):
-            self._literal(start)
+            self._literal(self._base + start)
             return start
         if self._held.structural and self._structural():
             self._open_by_header(text, end)
         return end
 
-    def _literal(self, pos: int) -> None:
-        """The terminator was text after all."""
+    def _literal(self, end: int) -> None:
+        """The terminator was text after all; what is held reaches to position ``end``."""
         held, self._boundary = self._held, None
-        end = self._base + pos
         self._go(_LITERAL[held.interrupted])
         if held.interrupted is State.TOOL:
             self._body.text(held.text, held.start)
@@ -180,7 +179,7 @@ class Bodies(ToolStates):
         """The terminator ends its message; False if a tool body refuses to end here."""
         held = self._held
         if not self._end_at(held, Ending()):
-            self._literal(held.start + len(held.text) - self._base)
+            self._literal(held.start + len(held.text))
             return False
         self._boundary = None
         header = held.header
@@ -229,7 +228,7 @@ class Bodies(ToolStates):
             case State.INTERRUPTION:
                 self._no_interruption()
             case _:
-                self._literal(pos)
+                self._literal(end)
         return True
 
     # -- tables

@@ -37,11 +37,6 @@ class Boundary:
         return self.run if self.header is None else self.run + self.header.text
 
     @property
-    def resume(self) -> int:
-        """The position behind the first terminator."""
-        return self.start + len(self.terminator)
-
-    @property
     def structural(self) -> bool:
         """Whether a header certainly follows."""
         return self.header is not None and self.header.confirmed

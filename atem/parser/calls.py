@@ -146,11 +146,6 @@ class Reading:
         """Whether an invoke is open."""
         return self.place in OPEN
 
-    @property
-    def trailing(self) -> bool:
-        """Whether anything but whitespace stands behind the last block."""
-        return self.place is Place.TRAIL
-
     def mute(self) -> None:
         """Tell nobody from here on."""
         self._listener = None
@@ -237,14 +232,12 @@ class Reading:
             self.place = Place.VALUE  # it met another "<": no opener (wire_format 3)
         following = STRUCTURE[self.place].get(literal)
         if self.place is Place.CLOSER:
-            if following is not None and not (self.glued and literal == wire.PARAMETER_OPEN):
-                self._close_value(start)
-            elif self.glued and literal == wire.PARAMETER_OPEN:
-                self._fail()
-                return
-            else:
+            if self.glued and literal == wire.PARAMETER_OPEN:
+                following = None  # a swallowed tag stands before exactly one value (5.7)
+            elif following is None:
                 self._release(start)
-                following = STRUCTURE[Place.VALUE].get(literal)
+            else:
+                self._close_value(start)
         if self.place is Place.VALUE:
             self._in_value(literal, start)
         elif following is None:

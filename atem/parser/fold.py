@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
+from .. import wire
 from ..messages import Message, RejectedCall, ToolCall
 from .events import (
     CallEnd,
@@ -86,7 +87,7 @@ def _response_items(message: Message) -> list[dict[str, Any]]:
     items = [_response_call(call) for call in message.calls if isinstance(call, ToolCall)]
     if not message.content:
         return items
-    if message.recipient == "self":
+    if message.recipient == wire.SELF:
         part = {"type": "reasoning_text", "text": message.content}
         thought = {"type": "reasoning", "id": _item_id("rs"), "summary": [], "content": [part]}
         return [thought, *items]

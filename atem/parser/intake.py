@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 from .. import wire
 from ..errors import TokenError
 from ..tokenizer import Tokenizer, wrap
+from .options import Reason, check_choice
 from .scanner import never
 from .text import Text
 
@@ -71,9 +72,18 @@ class Intake:
                 return
         self._refuse(token)
 
-    def end(self) -> None:
-        """Nothing follows: an unfinished character is replaced."""
+    def close(self, reason: Reason | Callable[[], Reason]) -> bool:
+        """Nothing follows, because of ``reason``; whether more would have come.
+
+        An unfinished character is replaced. Raises OptionError for a reason
+        that is none, also if an engine's step gave it.
+        """
+        why = reason() if callable(reason) else reason
+        finish = self.finish or "stop"
+        for given in (why, finish):
+            check_choice("reason", given)
         self._flush()
+        return (why, finish) != ("stop", "stop")
 
     def _text(self, text: str) -> None:
         self._flush()

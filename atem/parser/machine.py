@@ -92,7 +92,6 @@ class Machine(Bodies):
             if self._held.header is None:
                 self._structural()
             else:
-                self._base = 0
                 self._literal(start)
 
     def _end_message(self, marker: str | None, start: int) -> None:
@@ -230,7 +229,7 @@ class Machine(Bodies):
             if self._decide(candidate, Ending(cut=cut_here)):
                 return True
         if tool.undecided is None:  # refused by a note of the first stage
-            self._literal(0)
+            self._literal(self._next)
         else:
             self._refute(tool.undecided, barred=cut)
         return False

@@ -33,15 +33,13 @@ class Live:
         self.keys: set[str] = set()
 
 
-def announce(
-    context: Context, invoke: Invoke, tool: Tool | None, recipient: str | None, end: int
-) -> Live:
+def announce(context: Context, invoke: Invoke, tool: Tool | None, recipient: str | None) -> Live:
     """Emit the ``CallStart`` of ``invoke`` under a fresh index."""
     live = Live(context.fresh_index(), context.options.new_id(), invoke.start, context.types(tool))
     name = invoke.name if tool is None else tool.name
     namespace = None if tool is None else tool.namespace
     fields = (live.index, live.id, name, namespace, invoke.name, recipient)
-    context.out.put(CallStart, *fields, end=end)
+    context.out.put(CallStart, *fields, end=invoke.tag_end)
     return live
 
 
@@ -81,7 +79,7 @@ class Provisional:
         tool = self._context.resolve(invoke.name)
         self._live = self._type = self.index = None
         if tool is not None or self._context.options.unknown == "forward":
-            self._live = announce(self._context, invoke, tool, self._recipient, invoke.tag_end)
+            self._live = announce(self._context, invoke, tool, self._recipient)
             self.announced[invoke.start] = self._live
 
     def parameter(self, key: str, end: int) -> None:

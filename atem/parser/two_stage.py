@@ -26,7 +26,7 @@ from .events import (
 from .handover import Handover, header
 from .intake import Intake
 from .machine import Machine
-from .options import Options, Reason, check_choice
+from .options import Options, Reason
 from .states import Place, Signal
 from .text import Text
 
@@ -188,8 +188,5 @@ def _split(
     for token in tokens:
         intake.feed(token)
         yield from stage.read(machine.out.take())
-    intake.end()
-    why = reason() if callable(reason) else reason
-    check_choice("reason", why)
-    machine.end(cut=why != "stop" or (intake.finish or "stop") != "stop")
+    machine.end(cut=intake.close(reason))
     yield from stage.read(machine.out.take())

@@ -2,14 +2,15 @@
 
 Rules: every ``CallEnd`` and every verdict of a ``CallRejected`` comes from
 here, and from nowhere else. Only what :func:`settle` finds complete, well
-formed, addressed to a declared tool and not barred may run (design 2.2).
+formed, addressed to a declared tool and not barred may run.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..messages import RejectedCall, RejectReason, ToolCall, Violation
+from ..messages import RejectedCall, RejectReason, Span, ToolCall, Violation
 from .events import ArgumentsDelta, CallEnd, CallRejected, ContentDelta, Problem
 from .provisional import announce
 from .states import Place
@@ -45,47 +46,44 @@ def settle(context: Context, body: ToolBody, candidate: Candidate, ending: Endin
 
 def too_long(context: Context, body: ToolBody) -> None:
     """Reject a body that has grown past ``max_call_chars``."""
-    limit = context.options.max_call_chars
-    text = body.rope.slice(body.start, body.limit)
-    _reject_all(context, body, _rejected(body, "malformed", None, text, (body.start, body.limit)))
+    _reject_message(context, body, "malformed", None, body.limit)
     context.out.put(
         Problem,
         "call_too_long",
-        f"a tool message passed max_call_chars={limit}; it was rejected and its rest is not kept",
+        f"a tool message passed max_call_chars={context.options.max_call_chars}; "
+        "it was rejected and its rest is not kept",
     )
 
 
-def _rejected(
-    body: ToolBody, reason: RejectReason, name: str | None, text: str, span: tuple[int, int]
-) -> RejectedCall:
-    return RejectedCall(reason, None, name or body.recipient or "", None, text, span=span)
-
-
-def _reject_all(context: Context, body: ToolBody, rejected: RejectedCall) -> None:
+def _reject_message(
+    context: Context, body: ToolBody, reason: RejectReason, name: str | None, end: int
+) -> None:
     """One verdict for the whole message; it takes back the call announced last."""
     announced = list(body.provisional.announced.values())
     body.provisional.announced.clear()
     for live in announced[:-1]:
         context.out.put(CallRejected, live.index, None)
+    rejected = _rejected(body, reason, name, (body.start, end))
     _put_rejection(context, announced[-1] if announced else None, rejected)
 
 
+def _rejected(
+    body: ToolBody, reason: RejectReason, name: str | None, span: Span, **more: Any
+) -> RejectedCall:
+    text = body.rope.slice(*span)
+    more.setdefault("arguments", None)
+    return RejectedCall(reason, None, name or body.recipient or "", text=text, span=span, **more)
+
+
 def _put_rejection(context: Context, live: Live | None, rejected: RejectedCall) -> None:
+    index = None
     if live is not None:
-        rejected = _with(rejected, id=live.id)
-    context.out.put(
-        CallRejected, None if live is None else live.index, rejected, end=rejected.span[1]
-    )
-
-
-def _with(rejected: RejectedCall, **changes: Any) -> RejectedCall:
-    from dataclasses import replace  # only rejections pay for it
-
-    return replace(rejected, **changes)
+        index, rejected = live.index, replace(rejected, id=live.id)
+    context.out.put(CallRejected, index, rejected, end=rejected.span[1])
 
 
 class _Verdict:
-    """The verdict on one body. The problems it notes are told behind its calls (design 4.2)."""
+    """The verdict on one body. The problems it notes are told behind its calls."""
 
     def __init__(
         self, context: Context, body: ToolBody, candidate: Candidate, ending: Ending
@@ -95,130 +93,117 @@ class _Verdict:
         self.body = body
         self.candidate = candidate
         self.ending = ending
+        self.view = candidate.chosen
+        self.invokes = [] if self.view is None else self.view.invokes
+        self.addressed = context.resolve(body.recipient or "")
         self.problems: list[tuple[str, str]] = []
 
     def tell(self) -> None:
-        view = self.candidate.chosen
-        if self.body.headerless and not self._is_nothing_but_calls(view):
+        """Emit the verdict, then the problems."""
+        view = self.view
+        if self.body.headerless and not self._is_nothing_but_calls():
             self._put_content()
         elif self.body.too_long:
             return
         elif view is None:
             self._malformed()
-        elif not view.begun:
+        elif not self.invokes:
             self._no_call(view)
         elif self._breaks_a_rule(view):
             self._malformed()
-        elif self._is_content(view):
+        elif self._is_content():
             self._put_content()
         else:
-            self._invokes(view)
+            self._tell_invokes(view)
         for code, message in self.problems:
             self.context.out.put(Problem, code, message)
 
     # -- the message as a whole ----------------------------------------------
 
     def _breaks_a_rule(self, view: View) -> bool:
-        """Rules by which all calls of a message fall together (wire_format 5.3, 10)."""
+        """Rules by which all calls of a message fall together (wire_format 5.3, 5.6)."""
         if self.body.misquotes(view, in_tag=self.ending.in_tag):
             return True
-        if self.options.one_invoke_per_message and len(view.invokes) > 1:
+        if self.options.one_invoke_per_message and len(self.invokes) > 1:
             return True
-        return self.options.strict_recipient and any(
-            self._mismatch(invoke) for invoke in view.invokes
+        return self.options.strict_recipient and not all(
+            self.addressed is not None and self.addressed is self.context.resolve(invoke.name)
+            for invoke in self.invokes
         )
-
-    def _mismatch(self, invoke: Invoke) -> bool:
-        addressed = self.context.resolve(self.body.recipient or "")
-        return addressed is None or addressed is not self.context.resolve(invoke.name)
 
     def _malformed(self) -> None:
         seen = self.candidate.first.invokes
         name = seen[-1].name if seen else None
-        _reject_all(self.context, self.body, self._whole("malformed", name))
+        _reject_message(self.context, self.body, "malformed", name, self.candidate.end)
 
     def _no_call(self, view: View) -> None:
-        body, recipient = self.body, self.body.recipient or ""
-        if self.context.resolve(recipient) is None:
-            text = body.rope.slice(body.start, self.candidate.end)
+        """A message without a call: text to nobody is told, a tool's is rejected."""
+        body, end = self.body, self.candidate.end
+        if self.addressed is None:
+            text = body.rope.slice(body.start, end)
             self.problems.append(
-                ("undeclared_channel", f"text to undeclared recipient {recipient!r}: {text}")
+                ("undeclared_channel", f"text to undeclared recipient {body.recipient!r}: {text}")
             )
             return
         lost = self.ending.cut or (self.ending.unfinished and view.wrapped)
-        _put_rejection(self.context, None, self._whole("incomplete" if lost else "malformed", None))
+        _reject_message(self.context, body, "incomplete" if lost else "malformed", None, end)
 
-    def _is_content(self, view: View) -> bool:
+    def _is_content(self) -> bool:
         """Whether ``unknown="content"`` makes the body answer text: none of its calls is known."""
         return self.options.unknown == "content" and all(
-            self.context.resolve(invoke.name) is None for invoke in view.invokes
+            self.context.resolve(invoke.name) is None for invoke in self.invokes
         )
 
     def _put_content(self) -> None:
         text = self.body.rope.slice(self.body.start, self.candidate.end)
         self.context.out.put(ContentDelta, text, end=self.candidate.end)
 
-    def _is_nothing_but_calls(self, view: View | None) -> bool:
+    def _is_nothing_but_calls(self) -> bool:
         """Whether a block without header may be recovered (wire_format 5.6)."""
         return (
-            view is not None
+            self.view is not None
             and self.candidate.whole
-            and view.place is Place.AFTER
-            and view.begun > 0
+            and self.view.place is Place.AFTER
+            and bool(self.invokes)
             and not self.ending.barred
-            and all(i.wrapped and self.context.resolve(i.name) for i in view.invokes)
+            and all(i.wrapped and self.context.resolve(i.name) for i in self.invokes)
         )
-
-    def _whole(self, reason: RejectReason, name: str | None) -> RejectedCall:
-        span = (self.body.start, self.candidate.end)
-        return _rejected(self.body, reason, name, self.body.rope.slice(*span), span)
 
     # -- invoke by invoke -----------------------------------------------------
 
-    def _invokes(self, view: View) -> None:
+    def _tell_invokes(self, view: View) -> None:
         if view is not self.candidate.first:
             self.body.provisional.withdraw()
         allowed = self._closed_alike(view) if self._strict(view) else None
-        for invoke in view.invokes:
-            if invoke.end is None:
-                self._incomplete(invoke)
-            else:
-                doubtful = allowed is not None and (invoke.start, invoke.end) not in allowed
-                self._complete(invoke, invoke.end, barred=self.ending.barred or doubtful)
+        for invoke in self.invokes:
+            doubtful = allowed is not None and (invoke.start, invoke.end) not in allowed
+            self._tell_invoke(invoke, view, barred=self.ending.barred or doubtful)
 
     def _strict(self, view: View) -> bool:
         """Whether the cut rule asks for both readings (wire_format 4)."""
-        if self.ending.cut:
-            return True
-        return self.ending.unfinished and (
-            view.wrapped or view.is_open or view.place is Place.TRAIL
-        )
+        open_at_end = view.wrapped or view.is_open or view.place is Place.TRAIL
+        return self.ending.cut or (self.ending.unfinished and open_at_end)
 
     def _closed_alike(self, view: View) -> set[tuple[int, int | None]]:
         other = self.candidate.second if view is self.candidate.first else self.candidate.first
         return {(invoke.start, invoke.end) for invoke in other.invokes}
 
-    def _incomplete(self, invoke: Invoke) -> None:
-        end = self.candidate.end if invoke.end is None else invoke.end
-        text = self.body.rope.slice(invoke.start, end)
-        rejected = _rejected(self.body, "incomplete", invoke.name, text, (invoke.start, end))
-        _put_rejection(self.context, self._live(invoke), rejected)
-
-    def _complete(self, invoke: Invoke, end: int, *, barred: bool) -> None:
+    def _tell_invoke(self, invoke: Invoke, view: View, *, barred: bool) -> None:
         tool = self.context.resolve(invoke.name)
+        if invoke.end is None:
+            self._reject(invoke, "incomplete")
+            return
         arguments = self._arguments(invoke, tool)
+        errors = self._violations(tool, arguments)
         if tool is None and self.options.unknown != "forward":
             self._unknown(invoke, arguments)
-            return
-        if barred:
-            self._incomplete(invoke)
-            return
-        errors = self._violations(tool, arguments)
-        if errors and self.options.validate == "reject":
-            self._invalid(invoke, arguments, errors)
-            return
-        self._flag_recipient(invoke, tool)
-        self._call(invoke, tool, arguments, errors, end)
+        elif barred:
+            self._reject(invoke, "incomplete")
+        elif errors and self.options.validate == "reject":
+            self._reject(invoke, "invalid_arguments", arguments=arguments, errors=errors)
+        else:
+            self._flag_recipient(invoke, tool)
+            self._call(invoke, tool, arguments, errors, self._reach(invoke, view))
 
     def _call(
         self,
@@ -226,12 +211,12 @@ class _Verdict:
         tool: Tool | None,
         arguments: dict[str, Any],
         errors: tuple[Violation, ...],
-        end: int,
+        reach: int,
     ) -> None:
-        out, text = self.context.out, to_json(arguments)
+        out, text, end = self.context.out, to_json(arguments), invoke.end or reach
         live = self._live(invoke)
         if live is None:
-            live = announce(self.context, invoke, tool, self.body.recipient, invoke.tag_end)
+            live = announce(self.context, invoke, tool, self.body.recipient)
             out.put(ArgumentsDelta, live.index, text, end=end)
         call = ToolCall(
             index=self.context.calls,
@@ -246,41 +231,30 @@ class _Verdict:
             span=(invoke.start, end),
         )
         self.context.calls += 1
-        out.put(CallEnd, live.index, call, end=self._reach(invoke, end))
+        out.put(CallEnd, live.index, call, end=reach)
 
-    def _reach(self, invoke: Invoke, end: int) -> int:
-        """How far the ``CallEnd`` of ``invoke`` accounts for the closing tags (design 4.2).
+    def _reach(self, invoke: Invoke, view: View) -> int:
+        """How far the ``CallEnd`` of ``invoke`` accounts for closing tags.
 
         The tags behind the last invoke belong to the first event that follows them.
         """
-        view = self.candidate.chosen
-        if view is None:
-            return end
-        last = view.invokes[-1]
+        last = self.invokes[-1]
         all_told = self.context.out.mark >= (last.end or last.start)
-        return view.reach if all_told or invoke is last else end
+        return view.reach if all_told or invoke is last else invoke.end or view.reach
 
     def _unknown(self, invoke: Invoke, arguments: dict[str, Any]) -> None:
-        rejected = self._one(
-            invoke,
-            "unknown_tool",
-            arguments=arguments,
-            suggestions=self.options.tools.suggest(invoke.name),
+        suggestions = self.options.tools.suggest(invoke.name)
+        rejected = self._reject(
+            invoke, "unknown_tool", arguments=arguments, suggestions=suggestions
         )
-        _put_rejection(self.context, self._live(invoke), rejected)
         if self.options.unknown == "raise":
             self.context.unknown.append(rejected)
 
-    def _invalid(
-        self, invoke: Invoke, arguments: dict[str, Any], errors: tuple[Violation, ...]
-    ) -> None:
-        rejected = self._one(invoke, "invalid_arguments", arguments=arguments, errors=errors)
+    def _reject(self, invoke: Invoke, reason: RejectReason, **more: Any) -> RejectedCall:
+        span = (invoke.start, self.candidate.end if invoke.end is None else invoke.end)
+        rejected = _rejected(self.body, reason, invoke.name, span, **more)
         _put_rejection(self.context, self._live(invoke), rejected)
-
-    def _one(self, invoke: Invoke, reason: RejectReason, **more: Any) -> RejectedCall:
-        span = (invoke.start, invoke.end or self.candidate.end)
-        text = self.body.rope.slice(*span)
-        return _with(_rejected(self.body, reason, invoke.name, text, span), **more)
+        return rejected
 
     def _live(self, invoke: Invoke) -> Live | None:
         return self.body.provisional.announced.pop(invoke.start, None)
@@ -288,15 +262,11 @@ class _Verdict:
     def _arguments(self, invoke: Invoke, tool: Tool | None) -> dict[str, Any]:
         """The typed arguments; of a repeated parameter the last value, at the first one's place."""
         types = self.context.types(tool)
-        spans = {}
+        spans: dict[str, Span] = {}
         for key, start, end in invoke.parameters:
             if key in spans:
-                self.problems.append(
-                    (
-                        "duplicate_parameter",
-                        f"{invoke.name}: {key!r} was given more than once; the last value counts",
-                    )
-                )
+                text = f"{invoke.name}: {key!r} was given more than once; the last value counts"
+                self.problems.append(("duplicate_parameter", text))
             spans[key] = (start, end)
         return {key: types[key].decode(self.body.rope.slice(*span)) for key, span in spans.items()}
 
@@ -308,11 +278,6 @@ class _Verdict:
         return validate(tool, arguments)
 
     def _flag_recipient(self, invoke: Invoke, tool: Tool | None) -> None:
-        addressed = self.context.resolve(self.body.recipient or "")
-        if addressed is not None and tool is not None and addressed is not tool:
-            self.problems.append(
-                (
-                    "recipient_mismatch",
-                    f"a call to {invoke.name!r} in the channel of {self.body.recipient!r}",
-                )
-            )
+        if tool is not None and self.addressed is not None and self.addressed is not tool:
+            text = f"a call to {invoke.name!r} in the channel of {self.body.recipient!r}"
+            self.problems.append(("recipient_mismatch", text))
