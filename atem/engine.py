@@ -7,9 +7,10 @@ text pieces and know nothing of parsers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from .wire import Piece
+if TYPE_CHECKING:
+    from .wire import Piece
 
 Finish: TypeAlias = Literal["stop", "length", "abort"]
 

@@ -7,7 +7,6 @@ alone; a body knows no other message, no tool and no option.
 from __future__ import annotations
 
 import re
-
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
