@@ -8,14 +8,17 @@ and its default; whether a combination works is the library's to say.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any, Final, TypeAlias
 
 import click
 
-from ..parser.options import CHOICES
+from ..parser.options import CHOICES, Options
 from .exits import EXIT_CODES
 
 Function: TypeAlias = Callable[..., Any]
+
+DEFAULTS: Final[dict[str, Any]] = {field.name: field.default for field in fields(Options)}
 
 SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
 
@@ -39,51 +42,49 @@ reason_option: Final = click.option(
 )
 
 
-def _choice(name: str, default: str, text: str, *, without: str = "") -> Function:
-    choices = [choice for choice in CHOICES[name] if choice != without]
-    kind = click.Choice(choices)
-    return click.option(f"--{name}", type=kind, default=default, show_default=True, help=text)
+def option(name: str, text: str, **details: Any) -> Function:
+    """The parser's option ``name`` with its default; ``details`` are click's."""
+    shown = {"default": DEFAULTS[name], "show_default": True, "help": text}
+    return click.option(f"--{name.replace('_', '-')}", **{**shown, **details})
 
 
-def _recoveries(context: click.Context, option: click.Parameter, value: str) -> frozenset[str]:
+def choice(name: str, text: str, *, without: str = "") -> Function:
+    """The parser's option ``name`` with its choices."""
+    return option(
+        name, text, type=click.Choice([each for each in CHOICES[name] if each != without])
+    )
+
+
+def _recoveries(context: click.Context, parameter: click.Parameter, value: str) -> frozenset[str]:
     return frozenset() if value == "none" else frozenset(value.split(","))
 
 
 _PARSER_OPTIONS: Final = (
-    _choice("unknown", "reject", "What becomes of a call to an undeclared tool.", without="raise"),
-    _choice("names", "safe", "How far a written name may be from a declared one."),
-    _choice("validate", "report", "What becomes of arguments that break the tool's schema."),
-    click.option(
-        "--recover",
+    choice("unknown", "What becomes of a call to an undeclared tool.", without="raise"),
+    choice("names", "How far a written name may be from a declared one."),
+    choice("validate", "What becomes of arguments that break the tool's schema."),
+    option(
+        "recover",
+        "Defects to read past: none, or some of reasoning,headerless,glued.",
         callback=_recoveries,
-        default="reasoning",
-        show_default=True,
+        default=",".join(sorted(DEFAULTS["recover"])),
         metavar="LIST",
-        help="Defects to read past: none, or some of reasoning,headerless,glued.",
     ),
     click.option("--channel", metavar="NAME", help="The channel that the prompt has opened."),
-    _choice("profile", "glimmer", "The model family."),
+    choice("profile", "The model family."),
     click.option(
         "--strict-recipient", is_flag=True, help="Reject calls in a channel that isn't theirs."
     ),
     click.option(
         "--one-invoke-per-message", is_flag=True, help="Reject messages with more than one call."
     ),
-    click.option(
-        "--max-header", type=int, default=256, show_default=True, help="Characters of a header."
-    ),
-    click.option(
-        "--max-call-chars",
-        type=int,
-        default=16 * 1024 * 1024,
-        show_default=True,
-        help="Characters of a message with calls.",
-    ),
+    option("max_header", "Characters of a header.", type=int),
+    option("max_call_chars", "Characters of a message with calls.", type=int),
 )
 
 
 def parser_options(function: Function) -> Function:
     """Give a command the options of :class:`atem.Parser` that a shell can give."""
-    for option in reversed(_PARSER_OPTIONS):
-        function = option(function)
+    for decorate in reversed(_PARSER_OPTIONS):
+        function = decorate(function)
     return function

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from ..parser.options import CHOICES
 from . import exits, output, source
 from .files import read_tools
-from .options import command, file_argument, parser_options, reason_option, tools_option
+from .options import choice, command, file_argument, parser_options, reason_option, tools_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,13 +35,7 @@ REPLAY: Final = 16
     help="One line an event as it comes, or one line for the whole turn at the end.",
 )
 @reason_option
-@click.option(
-    "--arguments",
-    type=click.Choice(CHOICES["arguments"]),
-    default="stream",
-    show_default=True,
-    help="Whether a call's events come while it is written or once it is decided.",
-)
+@choice("arguments", "Whether a call's events come while it is written or once it is decided.")
 @click.option(
     "--chunk", type=click.IntRange(min=1), metavar="N", help="Feed at most N bytes at a time."
 )
