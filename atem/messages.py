@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from .wire import dotted
+
 Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool"]
 Span: TypeAlias = tuple[int, int]
 """``(start, end)`` in characters of the decoded stream."""
@@ -75,6 +77,11 @@ class ToolCall:
     arguments_json: str
     errors: tuple[Violation, ...] = ()
     span: Span = field(default=(0, 0), compare=False)
+
+    @property
+    def wire_name(self) -> str:
+        """The declared tool's name as the model sees it: ``namespace.name``, or ``name``."""
+        return dotted(self.namespace, self.name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,8 +61,17 @@ COMMENTARY: Final = "commentary"
 WHITESPACE: Final = " \t\r\n"
 """What "blank" means everywhere in the format (wire_format 3); never a wider class."""
 
+BREAKS_TAG: Final = '<>"'
+"""Characters that end or reopen a tag or a quoted name (wire_format 3)."""
+
+BREAKS_HEADER: Final = "<" + WHITESPACE
+"""Characters that end a recipient (wire_format 3)."""
+
 MAX_TAG: Final = 1024
 """Characters within which a tag must reach its ``>`` (wire_format 3)."""
+
+MAX_HEADER: Final = 256
+"""Characters after which a header is given up by default (wire_format 3.1, rule 8)."""
 
 
 class Piece(NamedTuple):
@@ -74,6 +83,11 @@ class Piece(NamedTuple):
 
     text: str
     special: bool = False
+
+
+def dotted(namespace: str | None, name: str) -> str:
+    """The name of a tool as the model sees and writes it: ``namespace.name``, or ``name``."""
+    return f"{namespace}.{name}" if namespace else name
 
 
 def invoke_open(name: str) -> str:

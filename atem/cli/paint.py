@@ -21,6 +21,7 @@ from ..parser.events import (
     ReasoningDelta,
     TurnEnd,
 )
+from ..tools.excerpt import COUNTED, shorten
 from .screen import Row, one_line
 
 if TYPE_CHECKING:
@@ -142,12 +143,7 @@ def _note(event: Event) -> Row | None:
     if not said:
         return None
     text, style = said
-    return Row(NOTE, _shortened(one_line(text)), style)
-
-
-def _shortened(text: str) -> str:
-    left_out = len(text) - LONGEST_NOTE
-    return text if left_out <= 0 else f"{text[:LONGEST_NOTE]}… and {left_out} more characters"
+    return Row(NOTE, shorten(one_line(text), LONGEST_NOTE, gap=COUNTED), style)
 
 
 def _message_note(event: MessageStart) -> tuple[str, str]:
@@ -158,8 +154,7 @@ def _message_note(event: MessageStart) -> tuple[str, str]:
 
 def _call_note(event: CallEnd) -> tuple[str, str]:
     call = event.call
-    name = f"{call.namespace}.{call.name}" if call.namespace else call.name
-    return f"call {name} {call.arguments_json}{_errors(call)}", "bold green"
+    return f"call {call.wire_name} {call.arguments_json}{_errors(call)}", "bold green"
 
 
 def _rejected_note(event: CallRejected) -> tuple[str, str] | None:

@@ -10,16 +10,16 @@ stands for what is written as a float, and the type ``number`` admits both.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+from ..tools.equality import Key, key_of
 from ..wire import WHITESPACE
 from .json_text import decode_json, integral
 
 Kind: TypeAlias = str
-Key: TypeAlias = Hashable
 Admitted: TypeAlias = Mapping[Kind, frozenset[Key] | None]
 """The kinds of value that fit; None where every value of the kind does."""
 
@@ -116,15 +116,6 @@ def kind_of(value: Any) -> Kind | None:
         if cls in _KIND_OF_CLASS:
             return _KIND_OF_CLASS[cls]
     return None
-
-
-def key_of(value: Any) -> Key:
-    """Equal for two values that JSON Schema calls equal: 1 and 1.0 are, 1 and true are not."""
-    if isinstance(value, Mapping):
-        return OBJECT, frozenset((name, key_of(item)) for name, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return ARRAY, tuple(map(key_of, value))
-    return isinstance(value, bool), value if isinstance(value, Hashable) else repr(value)
 
 
 def both(a: ValueType, b: ValueType) -> ValueType:

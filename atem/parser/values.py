@@ -7,12 +7,12 @@ schema, and nothing is read without a bound.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from types import MappingProxyType
 from typing import Any, Final
 
+from ..tools.equality import Key, key_of
 from .json_text import escape_json, to_json
 from .value_type import (
     INTEGER,
@@ -21,12 +21,10 @@ from .value_type import (
     NUMBER,
     TEXT,
     UNTYPED,
-    Key,
     Kind,
     ValueType,
     both,
     either,
-    key_of,
     kind_of,
 )
 
@@ -188,9 +186,11 @@ def _declarations(schema: Any, key: str) -> Iterable[Any]:
 
 
 def _matches(pattern: Any, key: str) -> bool:
+    from ..tools import pattern as patterns  # slow to import, and few schemas have one
+
     try:
-        return re.search(pattern, key) is not None
-    except (re.error, TypeError, OverflowError):  # not a pattern of this dialect
+        return patterns.occurs(pattern, key) is True
+    except patterns.UNREADABLE:
         return False
 
 

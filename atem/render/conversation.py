@@ -14,6 +14,7 @@ from .. import wire
 from ..errors import OptionError, RenderError
 from ..messages import Message, ToolCall
 from ..tools import ToolSet
+from ..tools.names import head
 from . import phrases
 from .chat import from_chat
 from .effort import strength_of
@@ -106,7 +107,7 @@ def _check_options(recipients: str, channel: str | None, *, add_generation_promp
 def _by_head(tools: ToolSet) -> dict[str, str]:
     """The declared descriptions by the part of a namespace that the template lists."""
     declared = tools.namespace_descriptions.items()
-    return {name.partition(".")[0]: text for name, text in declared}
+    return {head(name): text for name, text in declared}
 
 
 def _write_messages(out: Writer, messages: Sequence[Message], system: System) -> None:
@@ -139,11 +140,7 @@ def _check_fields(message: Message, place: int) -> None:
 
 def _declared_names(message: Message) -> dict[str, str]:
     """Call id -> the called tool's wire name."""
-    return {
-        call.id: f"{call.namespace}.{call.name}" if call.namespace else call.name
-        for call in message.calls
-        if isinstance(call, ToolCall)
-    }
+    return {call.id: call.wire_name for call in message.calls if isinstance(call, ToolCall)}
 
 
 def _write_result(out: Writer, message: Message, names: Mapping[str, str]) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from ..errors import RenderError
 from ..messages import ImagePart, Part, TextPart, ToolCall, VideoPart
+from ..wire import dotted
 from .values import dump
 
 Fields: TypeAlias = Mapping[str, Any]
@@ -100,7 +101,7 @@ def make_call(
 ) -> ToolCall:
     """A call of the past from a dict's fields. Raises RenderError for undecodable arguments."""
     mapping = read_arguments(arguments, where)
-    wire_name = f"{namespace}.{name}" if namespace else name
+    wire_name = dotted(namespace, name)
     return ToolCall(
         index=index,
         id=call_id,

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from .. import wire
 from ..errors import RenderError
 from ..messages import Message, TextPart
+from ..tools.definition import CUSTOM_INPUT
 from .fields import Fields, as_fields, make_call, read_content, text_at
 from .prompt import as_parts
 
@@ -22,8 +23,6 @@ Reader: TypeAlias = Callable[[Fields, str], Message | None]
 """``(item, where it stands) -> message``, None for nothing to show."""
 
 ROLES: Final = ("system", "developer", "user", "assistant")
-CUSTOM_INPUT: Final = "input"
-"""The one parameter of a custom tool."""
 
 
 def from_items(items: Iterable[Any]) -> tuple[Message, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .. import wire
 from ..messages import Content, Part, TextPart
+from ..tools.names import head
 from . import phrases
 from .prompt import Writer, as_parts
 from .values import dump
@@ -94,22 +95,17 @@ def recipient_words(tools: ToolSet, recipients: Recipients) -> tuple[str, ...]:
     words = (
         tool.wire_name
         if recipients == "exact" and "." not in tool.wire_name
-        else f"{namespace(tool)}.*"
+        else f"{head(tool.wire_name)}.*"
         for tool in tools
     )
     return (wire.SELF, *dict.fromkeys(words), wire.USER)
-
-
-def namespace(tool: Tool) -> str:
-    """The text before the first dot, which is what the template calls a namespace."""
-    return tool.wire_name.partition(".")[0]
 
 
 def _definitions(tools: ToolSet, descriptions: Mapping[str, str]) -> str:
     namespaces = (
         f'{{"name": {dump(name, "a namespace")}, '
         f'"description": {dump(descriptions.get(name, ""), f"the description of {name!r}")}}}\n'
-        for name in dict.fromkeys(map(namespace, tools))
+        for name in dict.fromkeys(head(tool.wire_name) for tool in tools)
     )
     functions = "".join(f"\n{_function(tool)}" for tool in tools)
     before = phrases.TOOLS_BEFORE + "".join(namespaces)

@@ -16,7 +16,7 @@ from .. import wire
 from ..errors import RenderError
 from ..messages import Message, RejectedCall, ToolCall
 from .prompt import Prompt, Writer
-from .values import BREAKS_HEADER, arguments_text, header_name, tag_name
+from .values import arguments_text, header_name, tag_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,9 +126,9 @@ def _recipient(message: Message) -> str | None:
 
 def _channel(call: ToolCall) -> str:
     """The tool as the model named it; as it is declared if that can't be a recipient."""
-    if not any(char in BREAKS_HEADER for char in call.raw_name):
+    if not any(char in wire.BREAKS_HEADER for char in call.raw_name):
         return call.raw_name
-    return f"{call.namespace}.{call.name}" if call.namespace else call.name
+    return call.wire_name
 
 
 def _check_decided(message: Message) -> None:

@@ -10,26 +10,20 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from .. import wire
 from ..errors import RenderError
 
-BREAKS_TAG: Final = '<>"'
-"""Characters that end or reopen a tag or a quoted name (wire_format 3)."""
-
-BREAKS_HEADER: Final = "<" + wire.WHITESPACE
-"""Characters that end a recipient (wire_format 3)."""
-
 
 def header_name(name: str, what: str) -> str:
     """``name`` if it can be a recipient. Raises RenderError, naming ``what``."""
-    return _unbroken(name, what, BREAKS_HEADER, "the message header")
+    return _unbroken(name, what, wire.BREAKS_HEADER, "the message header")
 
 
 def tag_name(name: str, what: str) -> str:
     """``name`` if it can stand in quotes in a tag; spaces may. Raises RenderError."""
-    return _unbroken(name, what, BREAKS_TAG, "its tag")
+    return _unbroken(name, what, wire.BREAKS_TAG, "its tag")
 
 
 def _unbroken(name: str, what: str, forbidden: str, place: str) -> str:
@@ -46,7 +40,7 @@ def parameter_name(key: object, what: str) -> str:
     """``key`` if it can stand in a parameter tag; spaces may. Raises RenderError."""
     if not isinstance(key, str) or not key:
         raise RenderError(f"{what} has the argument name {key!r}; it must be a non-empty string")
-    if bad := [char for char in key if char in BREAKS_TAG]:
+    if bad := [char for char in key if char in wire.BREAKS_TAG]:
         raise RenderError(f"{what} has the argument name {key!r}: {bad[0]!r} would break its tag")
     return key
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import regex
-
 from . import names
-from .validation import shorten
+from .excerpt import shorten
+from .pattern import UNREADABLE, occurs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,8 +80,8 @@ def _pattern_faults(schema: dict[str, Any]) -> Iterator[str]:
     for inner in _subschemas(schema):
         for pattern in (inner.get("pattern", ""), *inner.get("patternProperties", ())):
             try:
-                regex.compile(pattern)
-            except regex.error as error:
+                occurs(pattern, "")
+            except UNREADABLE as error:
                 yield f"the pattern {shorten(repr(pattern))} is broken: {error}"
 
 

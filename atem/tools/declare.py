@@ -22,20 +22,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from atem.errors import InvalidTool
-
-from .definition import Tool
+from ..errors import InvalidTool
+from .definition import CUSTOM_INPUT, Tool
 
 Fields: TypeAlias = Mapping[str, Any]
 
 SCHEMA_KEYS: Final = ("parameters", "inputSchema", "input_schema")
-INPUT: Final = "input"
-"""The one parameter of a custom tool."""
 
 FREE_TEXT: Final[dict[str, Any]] = {
     "type": "object",
-    "properties": {INPUT: {"type": "string"}},
-    "required": [INPUT],
+    "properties": {CUSTOM_INPUT: {"type": "string"}},
+    "required": [CUSTOM_INPUT],
     "additionalProperties": False,
 }
 

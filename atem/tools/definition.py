@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from atem.errors import InvalidArguments, InvalidTool
+from ..errors import InvalidArguments, InvalidTool
+from ..wire import dotted
 
 if TYPE_CHECKING:
     from .schema import Checker
+
+CUSTOM_INPUT: Final = "input"
+"""The one parameter of a custom tool."""
 
 Kind: TypeAlias = Literal["function", "custom"]
 """A "custom" tool takes free text: one string parameter called ``input``."""
@@ -53,7 +57,7 @@ class Tool:
     @property
     def wire_name(self) -> str:
         """The name that the model sees and writes: ``namespace.name``, or ``name``."""
-        return f"{self.namespace}.{self.name}" if self.namespace else self.name
+        return dotted(self.namespace, self.name)
 
     @property
     def checker(self) -> Checker:

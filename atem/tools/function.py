@@ -12,8 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints, overload
 
-from atem.errors import InvalidTool
-
+from ..errors import InvalidTool
 from . import docstring
 from .definition import Tool
 

@@ -12,17 +12,14 @@ from heapq import nlargest
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from atem import wire
+from .. import wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 NameRule: TypeAlias = Literal["safe", "exact", "unique-leaf"]
 
-MAX_HEADER: Final = 256
-"""Characters after which a header is given up by default (wire_format 3.1, rule 8)."""
-
-MAX_NAME: Final = MAX_HEADER - len(f"{wire.START}{wire.ASSISTANT} {wire.TO}{wire.MESSAGE}")
+MAX_NAME: Final = wire.MAX_HEADER - len(f"{wire.START}{wire.ASSISTANT} {wire.TO}{wire.MESSAGE}")
 MAX_KEY: Final = wire.MAX_TAG - len(wire.parameter_open(""))
 
 LIKELY: Final = 24
@@ -123,12 +120,12 @@ def why_uncallable(name: str) -> str | None:
 
 def why_unwritable_name(name: str) -> str | None:
     """Why ``name`` can't stand in a header and in a tag, or None (wire_format 3)."""
-    return _why_unwritable(name, '"<>' + wire.WHITESPACE, MAX_NAME)
+    return _why_unwritable(name, wire.BREAKS_TAG + wire.BREAKS_HEADER, MAX_NAME)
 
 
 def why_unwritable_key(key: str) -> str | None:
     """Why the model can't write ``key`` as a parameter's name, or None (wire_format 3)."""
-    return _why_unwritable(key, '"<>', MAX_KEY)
+    return _why_unwritable(key, wire.BREAKS_TAG, MAX_KEY)
 
 
 def _why_unwritable(text: str, forbidden: str, longest: int) -> str | None:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias, overload
 
-from atem.errors import OptionError
-from atem.messages import ToolCall
+from ..errors import OptionError
+from ..messages import ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def by_name(rules: Mapping[str, Decision], *, default: Decision | None = Ask()) 
     table = {pattern: _checked(decision, pattern) for pattern, decision in rules.items()}
 
     def policy(call: ToolCall) -> Decision | None:
-        name = f"{call.namespace}.{call.name}" if call.namespace else call.name
+        name = call.wire_name
         if name in table:
             return table[name]
         return next((table[key] for key in table if fnmatchcase(name, key)), default)

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from atem.messages import Message
-
+from ..messages import Message
+from .excerpt import COUNTED, shorten
 from .names import why_unwritable_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from atem.messages import RejectedCall, RejectReason
-
+    from ..messages import RejectedCall, RejectReason
     from .toolset import ToolSet
 
 NAMELESS: Final = "unknown"
@@ -60,13 +59,18 @@ def feedback(rejected: RejectedCall, *, tools: ToolSet | None = None) -> Message
 
 
 def _lines(rejected: RejectedCall, tools: ToolSet | None) -> Iterator[str]:
-    name = repr(_cut(rejected.raw_name, MAX_NAME)) if rejected.raw_name else "a tool without a name"
+    name = (
+        repr(shorten(rejected.raw_name, MAX_NAME, gap=COUNTED))
+        if rejected.raw_name
+        else "a tool without a name"
+    )
     yield SENTENCES[rejected.reason].format(name=name)
     yield from (
-        f"- {_cut(str(violation), MAX_QUOTE)}" for violation in rejected.errors[:MAX_LISTED]
+        f"- {shorten(str(violation), MAX_QUOTE, gap=COUNTED)}"
+        for violation in rejected.errors[:MAX_LISTED]
     )
     if rejected.reason in ("malformed", "incomplete") and rejected.text:
-        yield f"You wrote: {_cut(rejected.text, MAX_QUOTE)}"
+        yield f"You wrote: {shorten(rejected.text, MAX_QUOTE, gap=COUNTED)}"
     if rejected.suggestions:
         yield f"Nearest: {_listed(rejected.suggestions)}."
     if rejected.reason == "unknown_tool" and tools is not None:
@@ -74,15 +78,7 @@ def _lines(rejected: RejectedCall, tools: ToolSet | None) -> Iterator[str]:
     yield ADVICE[rejected.reason]
 
 
-def _cut(text: str, longest: int) -> str:
-    """``text`` within ``longest`` characters, its middle left out and counted."""
-    if len(text) <= longest:
-        return text
-    half = longest // 2
-    return f"{text[:half]} … ({len(text) - 2 * half} characters left out) … {text[-half:]}"
-
-
 def _listed(names: tuple[str, ...]) -> str:
-    listed = ", ".join(_cut(name, MAX_NAME) for name in names[:MAX_LISTED])
+    listed = ", ".join(shorten(name, MAX_NAME, gap=COUNTED) for name in names[:MAX_LISTED])
     rest = len(names) - MAX_LISTED
     return f"{listed} and {rest} more" if rest > 0 else listed

@@ -12,13 +12,15 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-import regex
 from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend, validator_for
 from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
+
+from .equality import key_of
+from .pattern import occurs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,9 +29,6 @@ Schema: TypeAlias = dict[str, Any]
 
 TYPING: Final = ("type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref")
 """Keywords that say what a value may be."""
-
-PATTERN_SECONDS: Final = 0.25
-"""Time for one search, and again for each MiB of text; beyond it the value doesn't match."""
 
 
 class Checker:
@@ -91,19 +90,10 @@ def _unless_null(keyword: Any) -> Any:
     return check
 
 
-def _matches(pattern: str, text: str) -> bool | None:
-    """Whether ``pattern`` is found in ``text``; None if that takes too long."""
-    allowed = PATTERN_SECONDS * (1 + len(text) / 2**20)
-    try:
-        return regex.search(pattern, text, timeout=allowed) is not None
-    except TimeoutError:
-        return None
-
-
 def _pattern(_: Any, pattern: str, value: object, __: Schema) -> Iterator[ValidationError]:
     if not isinstance(value, str):
         return
-    found = _matches(pattern, value)
+    found = occurs(pattern, value)
     if found is None:
         yield ValidationError(f"takes too long to match against the pattern {pattern!r}")
     elif not found:
@@ -117,7 +107,7 @@ def _pattern_properties(
         return
     for pattern, inner in patterns.items():
         for key, item in value.items():
-            found = _matches(pattern, key)
+            found = occurs(pattern, key)
             if found is None:
                 yield ValidationError(f"a name takes too long to match against {pattern!r}")
             elif found:
@@ -131,7 +121,7 @@ def _additional_properties(
         return
     declared, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
     undeclared = (key for key in value if key not in declared)
-    extras = [key for key in undeclared if not any(_matches(each, key) for each in patterns)]
+    extras = [key for key in undeclared if not any(occurs(each, key) for each in patterns)]
     if isinstance(allowed, dict):
         for key in extras:
             yield from validator.descend(value[key], allowed, path=key)
@@ -143,17 +133,8 @@ def _additional_properties(
 def _unique(_: Any, wanted: object, value: object, __: Schema) -> Iterator[ValidationError]:
     if not wanted or not isinstance(value, list):
         return
-    if len({_key(item) for item in value}) < len(value):
+    if len({key_of(item) for item in value}) < len(value):
         yield ValidationError(f"{value!r} has non-unique elements")
-
-
-def _key(value: Any) -> object:
-    """A hashable stand-in, equal where JSON Schema says equal: 1 is 1.0 but not true."""
-    if isinstance(value, dict):
-        return ("object", frozenset((key, _key(item)) for key, item in value.items()))
-    if isinstance(value, list):
-        return ("array", tuple(map(_key, value)))
-    return (isinstance(value, bool), value)
 
 
 KEYWORDS: Final = {

@@ -16,10 +16,10 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import SchemaError
 
-from atem.errors import InvalidArguments, InvalidTool
-from atem.messages import Violation
-
-from .validation import MAX_PATH, MAX_VIOLATIONS, pointer, shorten
+from ..errors import InvalidArguments, InvalidTool
+from ..messages import Violation
+from .excerpt import shorten
+from .validation import MAX_PATH, MAX_VIOLATIONS, pointer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from atem.errors import InvalidTool
-
+from ..errors import InvalidTool
 from . import names as naming
 
 if TYPE_CHECKING:
-    from atem.messages import Message, RejectedCall
-
+    from ..messages import Message, RejectedCall
     from .definition import Tool
     from .names import NameRule
 

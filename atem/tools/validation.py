@@ -10,7 +10,8 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from atem.messages import Violation
+from ..messages import Violation
+from .excerpt import MAX_MESSAGE, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 MAX_VIOLATIONS: Final = 32
 MAX_PATH: Final = 1000
 """Characters of a path. Names inside a value may be as long as the value."""
-
-MAX_MESSAGE: Final = 200
-"""Characters of a message. Values of 16 MiB are possible, and a message quotes its value."""
 
 ALTERNATIVES: Final = 3
 """Branches of an ``anyOf`` or ``oneOf`` whose own complaint is quoted."""
@@ -55,14 +53,6 @@ def validate(tool: Tool, arguments: dict[str, Any]) -> tuple[Violation, ...]:
         more = Violation("", f"and more: only the first {MAX_VIOLATIONS} are listed")
         return (*_sorted(found[:MAX_VIOLATIONS]), more)
     return tuple(_sorted(found))
-
-
-def shorten(text: str, longest: int = MAX_MESSAGE) -> str:
-    """``text`` within ``longest`` characters, its middle left out (the end tells most)."""
-    if len(text) <= longest:
-        return text
-    kept = (longest - len(" … ")) // 2
-    return f"{text[:kept]} … {text[-kept:]}"
 
 
 def _sorted(violations: list[Violation]) -> list[Violation]:

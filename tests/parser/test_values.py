@@ -12,6 +12,7 @@ from atem.parser.values import (
     ParameterTypes,
     to_json,
 )
+from atem.tools import Tool, validate
 
 
 def typed(schema, **root):
@@ -336,6 +337,26 @@ def test_a_hostile_schema_never_raises(root):
 
 def test_a_doubling_schema_is_still_read():
     assert ParameterTypes(doubling_schema())["a"].string_only
+
+
+BACKTRACKS = "^(a|aa)+$"
+"""Doubles its work with each letter of a name that doesn't match."""
+
+
+def test_a_pattern_that_backtracks_without_end_is_given_up_and_says_nothing():
+    start = time.process_time()
+    types = ParameterTypes({"patternProperties": {BACKTRACKS: INT}, "additionalProperties": STR})
+    assert types["a" * 60 + "!"].string_only
+    assert time.process_time() - start < 2
+    assert_reads(types["aaa"], "5", 5)
+
+
+@pytest.mark.parametrize("name", ["Änderung", "ΔT"])
+def test_a_pattern_means_the_same_to_the_typing_and_to_the_validator(name):
+    schema = {"patternProperties": {r"^\p{Lu}": INT}, "additionalProperties": False}
+    assert_reads(ParameterTypes(schema)[name], "5", 5)
+    assert not validate(Tool("t", parameters=schema), {name: 5})
+    assert validate(Tool("t", parameters=schema), {name: "5"})
 
 
 # --- JSON in bounds -----------------------------------------------------------------------

@@ -75,7 +75,7 @@ def test_a_quote_keeps_both_ends_and_says_how_much_is_left_out():
     text = feedback(rejected("malformed", text="begin" + "x" * 10_000 + "end")).content
     assert "begin" in text
     assert "end\n" in text
-    assert "9708 characters left out" in text
+    assert "9742 characters left out" in text
 
 
 def test_tools_that_are_not_listed_are_counted():
