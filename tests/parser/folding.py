@@ -239,6 +239,7 @@ class _Ledger:
     def MessageEnd(self, event: Any) -> None:  # noqa: N802
         assert self.in_message
         assert not self.open
+        assert self._written(event).endswith(event.terminator or "")
         self.in_message = False
 
     def ReasoningDelta(self, event: Any) -> None:  # noqa: N802
@@ -250,7 +251,10 @@ class _Ledger:
         assert self._spells(event)
 
     def _spells(self, event: Any) -> bool:
-        return bool(event.text) and event.text == self.text[event.start : event.end]
+        return bool(event.text) and event.text == self._written(event)
+
+    def _written(self, event: Any) -> str:
+        return self.text[event.start : event.end]
 
     def Problem(self, event: Any) -> None:  # noqa: N802
         assert not self.open

@@ -317,6 +317,29 @@ def test_any_mixture_of_special_tokens_and_text_gives_events(tokens):
     checked(atem.parse_stream(tokens, tools=list(some.TOOLS)), text)
 
 
+QUOTED = '<atem:parameter name="k">v</atem:parameter></atem:invoke>'
+ENDS = (
+    *("", " to=self<|message|>", " to=user<|message|>", " to=note<|message|>", " to=x<|message|>"),
+    *(" to=user<|message|>x<|eom|>", " to=self<|message|>x\nto=note<|message|>"),
+    *(some.OPEN_VALUE, f"{some.OPEN_VALUE}x</atem:parameter>", some.OPEN_VALUE + QUOTED),
+    *(f'{some.OPEN_VALUE}<atem:parameter name="k">', f"{some.OPEN_VALUE}<atem:parameter "),
+    *(f"{some.OPEN_VALUE}{QUOTED}<atem:parameter ", f"{some.OPEN_VALUE}{QUOTED} x "),
+    *(f"{some.OPEN_VALUE}x</atem:parameter></atem:invoke>", f"{some.OPEN_VALUE}<|eom|>"),
+    *(f"{some.OPEN_VALUE}x</atem:parameter></atem:invoke> x", f"{some.OPEN_VALUE}<|eom|>{QUOTED}"),
+)
+
+
+@pytest.mark.parametrize("text", ENDS)
+@pytest.mark.parametrize("literal", [*MARKERS, *some.TAGS])
+def test_a_stream_may_end_inside_any_marker_or_tag(text, literal):
+    for end in range(1, len(literal) + 1):
+        cut = text + literal[:end]
+        for reason in ("stop", "length"):
+            options = {"tools": list(some.TOOLS), "reason": reason}
+            whole = merged(checked(atem.parse_stream([cut], **options), cut))
+            assert merged(checked(atem.parse_stream(cut, **options), cut)) == whole
+
+
 def typed_call(*pairs):
     body = "".join(f'<atem:parameter name="{k}">{v}</atem:parameter>\n' for k, v in pairs)
     call = f'<atem:function_calls>\n<atem:invoke name="typed">\n{body}</atem:invoke>\n'

@@ -1,4 +1,4 @@
-"""Two stages, each cut anywhere, say what the one machine says (design 4.5)."""
+"""Two stages, each cut anywhere, say what the one machine says."""
 
 from __future__ import annotations
 
