@@ -17,7 +17,7 @@ Finish: TypeAlias = Literal["stop", "length", "abort"]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a generation (design 6).
+    """One step of a generation.
 
     ``ids`` are the new token ids. ``piece`` is their text: a ``Piece`` (or one
     for each id) tells special tokens from text that spells them, a plain

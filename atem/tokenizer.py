@@ -7,7 +7,7 @@ are control tokens (``wire.CONTROL``). The caller's object is never changed.
 Two promises hold for everything that :func:`wrap` adapts:
 
 - ``encode`` writes text with the base vocabulary alone, so that no text can
-  become an added token, special or not (field_reports 101, 102), and the bytes
+  become an added token, special or not (huggingface/transformers#29279), and the bytes
   of the ids are exactly the text's.
 - a token that spells a control literal is special, also when the export forgot
   to flag it (wire_format 1: MLX exports).

@@ -46,11 +46,13 @@ def render(
     ``conversation``: :class:`~atem.messages.Message` objects, OpenAI chat
     messages, or Responses items (told apart by a ``type`` key). ``tools``:
     whatever ``ToolSet.of`` takes. ``reasoning_strength`` (low, medium, high,
-    xhigh) or ``effort`` (another API's name for it). ``recipients``: see the
-    package's docstring. ``channel`` opens the answer's channel in the prompt;
-    give the parser the same. ``current_date`` (YYYY-MM-DD) and
-    ``knowledge_cutoff`` are written only where no system message is given.
-    ``tool_namespace_descriptions`` go before those of the tools.
+    xhigh) or ``effort`` (another API's name for it). ``recipients``: "template"
+    advertises an undotted tool ``read`` as ``read.*``, "exact" as ``read``.
+    ``channel`` opens the answer's channel in the prompt; give the parser the
+    same. ``current_date`` (YYYY-MM-DD) and ``knowledge_cutoff`` are written only
+    where no system message is given. ``tool_namespace_descriptions`` go before
+    those of the tools. docs/render.md lists where the text differs from the
+    model's own template.
 
     Raises RenderError for what has no faithful form, InvalidTool for tools
     that can't be called, OptionError for options that can't work.

@@ -23,7 +23,7 @@ EFFORTS: Final = {
     "xhigh": "xhigh",
     "max": "xhigh",
 }
-"""Effort names of other APIs -> the model's strength (field_reports 11)."""
+"""Effort names of other APIs -> the model's strength (vllm-project/vllm#54186)."""
 
 
 def strength_of(reasoning_strength: str | None = None, effort: str | None = None) -> str:

@@ -1,9 +1,9 @@
 """Responses items as :class:`~atem.messages.Message` objects.
 
-Rules: the items that are conversation (responses 1.4); those that need a store
+Rules: the items of the OpenAI Responses API that are conversation; those that need a store
 or a server (references, compaction, hosted tools) are refused here, because
 whoever has the store resolves them first. ``namespace`` and ``name`` of a call
-stay two fields and meet only on the wire (responses, decision 8).
+stay two fields and meet only on the wire.
 """
 
 from __future__ import annotations

@@ -73,7 +73,10 @@ def _reworded(part: TextPart) -> TextPart:
 
 
 def states_strength(parts: Iterable[Part]) -> bool:
-    """Whether a system text already says how hard to think (at most one line: field_reports 24)."""
+    """Whether a system text says how hard to think, so that no second line does.
+
+    Two that disagree were reported as ollama/ollama#17732.
+    """
     return any(
         phrases.STRENGTH in part.text.lower() for part in parts if isinstance(part, TextPart)
     )

@@ -175,7 +175,7 @@ def _schema(fields: Fields, where: str) -> dict[str, Any]:
 
 
 def _grammar(form: object) -> str:
-    """The grammar of a custom tool as a sentence for the model (responses 1.6)."""
+    """The grammar of a custom tool as a sentence for the model."""
     if not isinstance(form, Mapping) or form.get("type") != "grammar":
         return ""
     grammar = form["grammar"] if isinstance(form.get("grammar"), Mapping) else form
