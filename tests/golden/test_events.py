@@ -1,4 +1,4 @@
-"""The events of some turns, as the design of the parser says them: what, in which order, over which text.
+"""The events of some turns, as docs/parser.md says they come: what, in which order, over which text.
 
 Each expected event is the text it covers, its name and some of its fields. A
 null text isn't compared; where none is null, the texts together are the turn.

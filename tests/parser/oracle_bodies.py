@@ -138,7 +138,7 @@ def opener(text: str, at: int, end: int) -> Opener:
     limit = min(end, at + wire.MAX_TAG)
     if (found := _OPENER.match(text, at, limit)) is not None:
         name = (found["name"] or "").replace(wire.MESSAGE, "")
-        # Choice: two names in one tag are nobody's guess (design 2.2).
+        # Choice: two names in one tag are nobody's guess.
         twice = len(re.findall(rf'{_W}name="', found[0])) > 1
         good = name and not twice and not found[0].endswith("/>")
         return Opener("good" if good else "bad", found.end(), name)

@@ -1,7 +1,7 @@
 """Turns as a model spells them, and what comes out of them, in short forms for tests of single rules.
 
 Rules: texts are built here, answers never: they are written where they are
-expected, from wire_format and the design. ``events`` and ``read`` check on the
+expected, from wire_format and docs/parser.md. ``events`` and ``read`` check on the
 way what holds for every stream: spans that tile the text, and the same turn
 one character at a time.
 """

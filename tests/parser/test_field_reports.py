@@ -1,7 +1,7 @@
 """What must hold because somewhere it once did not: one test for each kind of reported fault.
 
-Rules: a name says what holds, the numbers say who reported that it did not (field_reports, groups A
-and B). Here are the reports that a parser, the tools or a prompt can have.
+Rules: a name says what holds, a docstring who reported that it did not: public issues, by repository
+and number. Here are the reports that a parser, the tools or a prompt can have.
 """
 
 from __future__ import annotations
@@ -50,19 +50,19 @@ def prompt(messages=({"role": "user", "content": "Hi."},), **options):
     return atem.render(list(messages), **options).text()
 
 
-# ==== Group A: this model and its relatives ===========================================================
+# ==== This model and its relatives ===========================================================
 
 # ---- Arguments and names
 
 
 def test_a_line_of_json_written_to_a_file_stays_text():
-    """Field report 1."""
+    """Reported as vllm-project/vllm#51655."""
     line = '{"id": 7, "tags": ["a"]}\n'
     assert arguments(line, STRING) == line
 
 
 def test_a_parameter_glued_to_the_name_is_answered_with_the_tool_that_exists():
-    """Field report 2."""
+    """Reported as vllm-project/vllm#51655."""
     glued = to(
         "save.path", block('<atem:invoke name="save.path">a.txt</atem:parameter>\n</atem:invoke>')
     )
@@ -74,7 +74,7 @@ def test_a_parameter_glued_to_the_name_is_answered_with_the_tool_that_exists():
 
 
 def test_a_glued_name_alone_is_not_forwarded_as_a_call_without_arguments():
-    """Field report 2."""
+    """Reported as vllm-project/vllm#51655."""
     found = read(turn(call("save.path")))
     assert (found.calls, verdicts(found)) == ((), ["unknown_tool"])
     assert found.rejected[0].suggestions[0] == "save"
@@ -82,27 +82,27 @@ def test_a_glued_name_alone_is_not_forwarded_as_a_call_without_arguments():
 
 @pytest.mark.parametrize("name", ["ping<|message|>", "<|message|>ping", "ping.ping<|message|>"])
 def test_a_control_token_in_a_tool_name_is_dropped(name):
-    """Field report 23."""
+    """Reported as ollama/ollama#17664."""
     assert calls(read(turn(to("ping", f'<atem:invoke name="{name}"></atem:invoke>')))) == [
         ("ping", {})
     ]
 
 
 def test_a_control_token_in_place_of_the_end_of_a_tag_is_no_call():
-    """Field report 23."""
+    """Reported as ollama/ollama#17664."""
     found = read(turn(to("ping", '<atem:invoke name="ping<|message|></atem:invoke>')))
     assert (found.calls, verdicts(found)) == ((), ["malformed"])
 
 
 @pytest.mark.parametrize("name", ['say "hi"', "two words", "a<b", "a>b", "self", "user"])
 def test_a_tool_that_can_never_be_called_is_found_before_it_is_advertised(name):
-    """Field report 48."""
+    """Reported as mlx-node/mlx-node#117."""
     with pytest.raises(atem.InvalidTool, match="can't be called"):
         atem.ToolSet([tool(name)]).check()
 
 
 def test_a_tool_of_a_namespace_is_found_by_its_dotted_name_and_not_by_a_guess():
-    """Field report 66."""
+    """Reported as lidge-jun/opencodex#3403."""
     member = {"type": "function", "name": "post", "parameters": {"type": "object"}}
     tools = [{"type": "namespace", "name": "ledger", "tools": [member]}]
     assert [one.name for one in read(turn(call("ledger.post")), tools=tools).calls] == ["post"]
@@ -112,7 +112,7 @@ def test_a_tool_of_a_namespace_is_found_by_its_dotted_name_and_not_by_a_guess():
 
 
 def test_ids_do_not_repeat_between_turns_and_values_have_their_types():
-    """Field report 54."""
+    """Reported as NousResearch/hermes-agent#83824."""
     turns = [read(turn(call("count", n="5"), call("count", n="6"))) for _ in range(3)]
     assert len({one.id for found in turns for one in found.calls}) == 6
     assert calls(turns[0]) == [("count", {"n": 5}), ("count", {"n": 6})]
@@ -122,14 +122,14 @@ def test_ids_do_not_repeat_between_turns_and_values_have_their_types():
 
 
 def test_a_header_quoted_in_reasoning_is_no_call():
-    """Field report 6."""
+    """Reported as vllm-project/vllm#52390."""
     body = f"I could write {START}assistant to=save{MESSAGE} or to=ping{MESSAGE}, then wait."
     found = read(turn(to("self", body), ANSWER))
     assert (found.reasoning, found.content, found.calls) == (body, "Done.", ())
 
 
 def test_an_answer_whose_tail_shares_a_chunk_with_a_tool_header_keeps_it():
-    """Field report 6."""
+    """Reported as vllm-project/vllm#52390."""
     text = turn(to("user", "The tail."), call("ping"))
     at = text.index("tail.")
     found = atem.parse([text[:at], text[at : at + 60], text[at + 60 :]], tools=TOOLS)
@@ -137,7 +137,7 @@ def test_an_answer_whose_tail_shares_a_chunk_with_a_tool_header_keeps_it():
 
 
 def test_a_continued_answer_is_content_from_its_first_character():
-    """Field reports 6, 103."""
+    """Reported as vllm-project/vllm#52390, vllm-project/vllm#46042."""
     example = f"an example: to=user{MESSAGE} or <|start|>user"
     assert read(example + EOT, channel="self").reasoning == example
     assert read(f"of the answer.{EOT}", channel="user").content == "of the answer."
@@ -145,7 +145,7 @@ def test_a_continued_answer_is_content_from_its_first_character():
 
 @pytest.mark.parametrize("reason", ["stop", "length"])
 def test_a_cut_in_the_last_thought_keeps_the_earlier_ones(reason):
-    """Field report 7."""
+    """Reported as vllm-project/vllm#52465."""
     found = read(
         turn(to("self", "One."), call("ping"), to("self", "Two."), to("self", "Thr"), end=""),
         reason=reason,
@@ -154,7 +154,7 @@ def test_a_cut_in_the_last_thought_keeps_the_earlier_ones(reason):
 
 
 def test_reasoning_tokens_are_counted_also_behind_a_call():
-    """Field reports 9, 10."""
+    """Reported as vllm-project/vllm#54462, vllm-project/vllm#54091."""
     tokens = []
     for part in re.split(
         r"(<\|[a-z]+\|>)", turn(to("self", "a b"), call("ping"), to("self", "c d e"), ANSWER)
@@ -172,7 +172,7 @@ def test_reasoning_tokens_are_counted_also_behind_a_call():
 
 @pytest.mark.parametrize("cut", range(len(PING) + 1))
 def test_no_part_of_a_tag_is_ever_content(cut):
-    """Field report 13."""
+    """Reported as vllm-project/vllm#55395."""
     shown = "".join(
         event.text
         for event in atem.parse_stream(
@@ -184,7 +184,7 @@ def test_no_part_of_a_tag_is_ever_content(cut):
 
 
 def test_prose_followed_by_a_block_without_header_is_shown_or_recovered_never_both():
-    """Field report 15."""
+    """Reported as sgl-project/sglang#34577."""
     text = f"Let me look. {PING}"
     assert (read(text).content, read(text).calls) == (text, ())
     found = read(text, recover={"headerless"})
@@ -195,13 +195,13 @@ def test_prose_followed_by_a_block_without_header_is_shown_or_recovered_never_bo
 
 @pytest.mark.parametrize("space", [" ", ""])
 def test_a_turn_may_open_with_a_call(space):
-    """Field reports 16, 38."""
+    """Reported as ggml-org/llama.cpp#29240, jundot/omlx#2599."""
     found = read(turn(space + call("ping").lstrip()))
     assert (calls(found), found.content, found.empty) == ([("ping", {})], "", False)
 
 
 def test_an_answer_and_a_call_in_one_turn_are_both_kept():
-    """Field report 18."""
+    """Reported as ggml-org/llama.cpp release b10380."""
     found = read(turn(to("self", "Hm."), to("user", "I will look."), call("ping")))
     assert (found.content, calls(found), found.finish_reason) == (
         "I will look.",
@@ -211,14 +211,14 @@ def test_an_answer_and_a_call_in_one_turn_are_both_kept():
 
 
 def test_a_bare_header_to_the_user_is_not_shown():
-    """Field reports 29, 35."""
+    """Reported as Blaizzy/mlx-vlm#1843, raullenchai/Rapid-MLX#1802."""
     assert read(turn(to("user", "Hi."))).content == "Hi."
     assert read(turn(to("self", "Hm."), ANSWER), tools=None).content == "Done."
 
 
 @pytest.mark.parametrize("end", [EOM, EOT, END, ""])
 def test_no_marker_of_the_framing_is_left_in_any_text(end):
-    """Field reports 30, 48."""
+    """Reported as Blaizzy/mlx-vlm#1878, mlx-node/mlx-node#117."""
     found = read(
         turn(to("self", "Hm."), to("user", "One. "), call("ping"), to("user", "Two."), end=end)
     )
@@ -228,7 +228,7 @@ def test_no_marker_of_the_framing_is_left_in_any_text(end):
 @pytest.mark.parametrize("tools", [None, TOOLS])
 @pytest.mark.parametrize("arguments", ["stream", "whole"])
 def test_text_is_the_same_with_and_without_tools_streamed_or_not(tools, arguments):
-    """Field reports 35, 42."""
+    """Reported as raullenchai/Rapid-MLX#1802, ARahim3/mlx-dspark#34."""
     text = turn(to("self", "Hm."), to("user", "One."), to("commentary", " Two."))
     events = atem.parse_stream(text, tools=tools, arguments=arguments)
     found = atem.collect(events)
@@ -237,13 +237,13 @@ def test_text_is_the_same_with_and_without_tools_streamed_or_not(tools, argument
 
 @pytest.mark.parametrize("recipient", ["ping", "launch", "a.b", "weird-näme"])
 def test_every_recipient_is_a_header_and_none_is_shown(recipient):
-    """Field report 43."""
+    """Reported as osaurus-ai/osaurus#2354."""
     found = read(turn(to("self", "Hm."), to(recipient, block(invoke(recipient))), ANSWER))
     assert (found.reasoning, found.content) == ("Hm.", "Done.")
 
 
 def test_reasoning_is_an_event_of_its_own():
-    """Field report 46."""
+    """Reported as ml-explore/mlx-swift-lm#523."""
     [event] = [
         event
         for event in atem.parse_stream([turn(to("self", "Hm."), ANSWER)])
@@ -253,27 +253,27 @@ def test_reasoning_is_an_event_of_its_own():
 
 
 def test_a_broken_call_never_gives_its_arguments_to_the_next_tool():
-    """Field report 49."""
+    """Reported as FlashML-org/FreeToken#4."""
     found = read(turn(HALF, call("count", n="5"), call("mail.send", body="x")))
     assert calls(found) == [("count", {"n": 5}), ("mail.send", {"body": "x"})]
     assert [one.index for one in found.calls] == [0, 1]
 
 
 def test_a_call_behind_reasoning_without_its_end_is_not_lost():
-    """Field report 49."""
+    """Reported as FlashML-org/FreeToken#4."""
     found = read(turn(to("self", f"Hm. to=ping{MESSAGE}{PING}")))
     assert (found.reasoning, calls(found)) == ("Hm. ", [("ping", {})])
 
 
 def test_text_behind_a_tool_message_without_terminator_is_not_lost():
-    """Field report 50."""
+    """Reported as FlashML-org/FreeToken#4."""
     found = read(f"{call('ping')}{START}assistant to=user{MESSAGE}Done.{EOT}")
     assert (calls(found), found.content) == ([("ping", {})], "Done.")
 
 
 @pytest.mark.parametrize("held", ["<", "<|eo", EOT, f"{EOM}{START}", "to=sel"])
 def test_closing_loses_nothing_that_was_held(held):
-    """Field report 51."""
+    """Reported as smg-project/smg#2270."""
     found = read(to("user", f"a {held}b {held}"))
     assert found.content.startswith(f"a {held}b ")
     assert found.content.removeprefix(f"a {held}b ") in ("", held)
@@ -281,14 +281,14 @@ def test_closing_loses_nothing_that_was_held(held):
 
 @pytest.mark.parametrize("header", [f"{START}assistant to=user", f"{START}assistant", START])
 def test_half_a_header_is_dropped_and_prose_that_looks_alike_is_kept(header):
-    """Field report 53."""
+    """Reported as ai-dynamo/frontend-crates#235."""
     assert read(header, reason="length").content == ""
     prose = header.removeprefix(START)
     assert read(prose, reason="length").content == prose
 
 
 def test_prose_around_a_framed_message_is_kept():
-    """Field report 55."""
+    """Reported as leehack/llamadart#398."""
     found = read(
         f"Before.{NEXT} to=user{MESSAGE} Framed.{EOM}{START}assistant{MESSAGE} After.{EOT}"
     )
@@ -296,7 +296,7 @@ def test_prose_around_a_framed_message_is_kept():
 
 
 def test_a_stop_token_is_known_by_its_id_and_not_by_its_text():
-    """Field report 58."""
+    """Reported as Joakimpalm-Zen/xyntetik-runner#121."""
     tokenizer = Tokenizer(
         models.BPE({c: i for i, c in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))}, [])
     )
@@ -311,7 +311,7 @@ def test_a_stop_token_is_known_by_its_id_and_not_by_its_text():
 
 
 def test_a_call_in_a_turn_without_one_declared_is_answered_and_not_shown():
-    """Field reports 14, 28."""
+    """Reported as sgl-project/sglang#34781, Blaizzy/mlx-vlm#1841."""
     found = read(turn(call("ping")), tools=None)
     assert (found.content, verdicts(found)) == ("", ["unknown_tool"])
     assert str(atem.feedback(found.rejected[0]).content)
@@ -336,7 +336,7 @@ def test_a_call_in_a_turn_without_one_declared_is_answered_and_not_shown():
     ],
 )
 def test_no_text_of_a_model_raises(text):
-    """Field reports 17, 34."""
+    """Reported as ggml-org/llama.cpp#27025, raullenchai/Rapid-MLX#1791."""
     assert atem.collect(list(atem.parse_stream([text], tools=TOOLS))) == atem.parse(
         text, tools=TOOLS
     )
@@ -347,12 +347,12 @@ def test_no_text_of_a_model_raises(text):
     [(f"a {PING} b", [("save", {"body": f"a {PING} b"})]), ("null", [("save", {"body": "null"})])],
 )
 def test_a_block_inside_a_value_cuts_nothing(value, expected):
-    """Field reports 34, 78."""
+    """Reported as raullenchai/Rapid-MLX#1791, raullenchai/Rapid-MLX#1515."""
     assert calls(read(turn(call("save", body=value)))) == expected
 
 
 def test_text_behind_a_block_is_not_lost_without_a_trace():
-    """Field report 34."""
+    """Reported as raullenchai/Rapid-MLX#1791."""
     found = read(turn(f"{call('ping')} and then?", ANSWER))
     assert found.content == "Done."
     assert calls(found) == [("ping", {})]
@@ -360,7 +360,7 @@ def test_text_behind_a_block_is_not_lost_without_a_trace():
 
 @pytest.mark.parametrize("reason", ["length", "abort", "stop"])
 def test_a_truncated_message_is_not_accepted_as_a_call(reason):
-    """Field reports 48, 50, 88, 89."""
+    """Reported as mlx-node/mlx-node#117, FlashML-org/FreeToken#4, MiaAI-Lab/DeepSeek-v4-Flash-DSpark-2x-DGX-Spark#55, ahwurm/localharness#77."""
     found = read(HALF, reason=reason)
     assert (found.calls, verdicts(found)) == ((), ["incomplete"])
     assert (found.finish_reason, found.complete) == ("length", False)
@@ -372,7 +372,7 @@ def test_a_truncated_message_is_not_accepted_as_a_call(reason):
 
 
 def test_a_system_text_that_mentions_effort_gives_one_line_about_it():
-    """Field report 24."""
+    """Reported as ollama/ollama#17732."""
     system = {"role": "system", "content": "Reasoning effort: low."}
     text = prompt([system, {"role": "user", "content": "Hi."}], effort="high")
     assert re.findall(r"[Rr]easoning (?:strength|effort)[^\n]*", text) == [
@@ -392,18 +392,18 @@ def test_a_system_text_that_mentions_effort_gives_one_line_about_it():
     ],
 )
 def test_an_effort_reaches_the_prompt_as_a_strength(effort, strength):
-    """Field reports 11, 44."""
+    """Reported as vllm-project/vllm#54186, osaurus-ai/osaurus#2358."""
     assert f"Reasoning strength: {strength}." in prompt(effort=effort)
 
 
 def test_an_effort_that_does_not_exist_is_refused():
-    """Field reports 11, 21."""
+    """Reported as vllm-project/vllm#54186, ggml-org/llama.cpp#27066."""
     with pytest.raises(ValueError, match="effort"):
         prompt(effort="extreme")
 
 
 def test_a_picture_becomes_its_placeholder_and_another_part_is_refused():
-    """Field reports 45, 46."""
+    """Reported as osaurus-ai/osaurus#2340, ml-explore/mlx-swift-lm#523."""
     picture = {"type": "image_url", "image_url": {"url": "file:a.png"}}
     say = {"type": "text", "text": "What is it?"}
     rendered = atem.render([{"role": "user", "content": [picture, say]}])
@@ -413,7 +413,7 @@ def test_a_picture_becomes_its_placeholder_and_another_part_is_refused():
 
 
 def test_an_undotted_tool_can_be_advertised_by_its_bare_name():
-    """Field report 56."""
+    """Reported as onnxruntime/mobius#520."""
     text = prompt(tools=TOOLS, recipients="exact")
     assert '"ping"' in text
     assert '"ping.*"' not in text
@@ -421,12 +421,12 @@ def test_an_undotted_tool_can_be_advertised_by_its_bare_name():
 
 
 def test_a_doubled_name_that_the_prompt_provokes_is_resolved():
-    """Field report 56."""
+    """Reported as onnxruntime/mobius#520."""
     assert calls(read(turn(call("save.save", path="p")))) == [("save", {"path": "p"})]
 
 
 def test_the_option_of_a_caller_is_honoured_or_refused():
-    """Field reports 21, 33."""
+    """Reported as ggml-org/llama.cpp#27066, Blaizzy/mlx-vlm#2174."""
     with pytest.raises(TypeError, match="enable_thinking"):
         prompt(enable_thinking=False)
     with pytest.raises(TypeError, match="repair"):

@@ -1,4 +1,4 @@
-"""How long a header and a call may be, and how strict a reader is about a message (design 4.3)."""
+"""How long a header and a call may be, and how strict a reader is about a message."""
 
 from __future__ import annotations
 

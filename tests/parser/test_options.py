@@ -1,4 +1,4 @@
-"""Every option of the parser: each of its values, its default, and what is refused (design 4.3)."""
+"""Every option of the parser: each of its values, its default, and what is refused (docs/parser.md, "Options")."""
 
 from __future__ import annotations
 

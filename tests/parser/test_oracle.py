@@ -230,7 +230,7 @@ def test_another_role_ends_the_turn_only_with_no_invoke_open():
     assert over.calls == [("ping", {})]
 
 
-# Names and rejections (wire_format 6, design 4.4).
+# Names and rejections (wire_format 6, docs/parser.md).
 
 
 @pytest.mark.parametrize(

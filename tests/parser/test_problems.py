@@ -1,4 +1,4 @@
-"""Problems: which there are, how often they are told, and where they stand (design 4.2, 4.4)."""
+"""Problems: which there are, how often they are told, and where they stand (docs/parser.md, "Problems")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that are written wrongly and can only mean one thing: the three recoveries (design 4.3)."""
+"""Calls that are written wrongly and can only mean one thing: the three recoveries (wire_format 5.3, 5.6, 5.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is shown when: what is held, what is provisional, what is taken back (design 4.2, wire_format 8)."""
+"""What is shown when: what is held, what is provisional, what is taken back (docs/parser.md, wire_format 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens of every kind: whole, cut inside a character, counted, and the last of a turn (design 4.1)."""
+"""Tokens of every kind: whole, cut inside a character, counted, and the last of a turn."""
 
 from __future__ import annotations
 

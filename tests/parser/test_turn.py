@@ -1,4 +1,4 @@
-"""A turn: its fields, its messages, and its forms in other APIs (design 4.1, 4.4)."""
+"""A turn: its fields, its messages, and its forms in other APIs."""
 
 from __future__ import annotations
 
