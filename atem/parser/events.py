@@ -148,7 +148,7 @@ class Problem(NamedTuple):
 
 @_event
 class TurnEnd(NamedTuple):
-    """The end of the stream; always the last event. ``complete`` as in design 4.4."""
+    """The end of the stream; always the last event. ``complete``: docs/parser.md, "Four ways in"."""
 
     finish_reason: FinishReason
     complete: bool
