@@ -2,7 +2,8 @@
 
 ``parse`` and ``parse_stream`` turn what a model writes into events and calls,
 ``render`` turns a conversation into a prompt, ``ToolSet`` describes the tools.
-Most names are loaded on first use: ``import atem`` costs next to nothing.
+Most names are loaded on first use; ``import atem`` itself loads the renderer
+(about 50 ms).
 """
 
 from __future__ import annotations
@@ -51,9 +52,12 @@ if TYPE_CHECKING:
     from .parser.events import TurnEnd as TurnEnd
     from .parser.fold import Turn as Turn
     from .parser.fold import collect as collect
+    from .parser.options import ParserOptions as ParserOptions
+    from .parser.options import Reason as Reason
     from .parser.text import Text as Text
     from .parser.two_stage import split_channels as split_channels
     from .render import Prompt as Prompt
+    from .render import Segment as Segment
     from .render import from_chat as from_chat
     from .render import from_items as from_items
     from .render import render_turn as render_turn
@@ -110,9 +114,12 @@ _EXPORTS: Final[dict[str, str]] = {
     "TurnEnd": "parser.events",
     "Turn": "parser.fold",
     "collect": "parser.fold",
+    "ParserOptions": "parser.options",
+    "Reason": "parser.options",
     "Text": "parser.text",
     "split_channels": "parser.two_stage",
     "Prompt": "render",
+    "Segment": "render",
     "from_chat": "render",
     "from_items": "render",
     "render_turn": "render",

@@ -37,7 +37,7 @@ HEAVY = {
     "torch",
     "transformers",
 }
-MAX_IMPORT = 0.15  # seconds beyond what an empty interpreter needs to start
+MAX_IMPORT = 0.15  # seconds of processor time beyond what an empty interpreter needs to start
 
 
 def fresh(code: str) -> str:
@@ -120,17 +120,26 @@ def test_importing_atem_pulls_in_nothing_heavy() -> None:
 
 
 def test_importing_atem_is_quick() -> None:
-    code = "import time; t = time.perf_counter(); import atem; print(time.perf_counter() - t)"
-    best = min(float(fresh(code)) for _ in range(5))
-    assert best < MAX_IMPORT, f"import atem takes {best * 1000:.0f} ms"
+    # The process's own time, and the best of several: others may keep the machine busy.
+    code = "import time; t = time.process_time(); import atem; print(time.process_time() - t)"
+    assert any(float(fresh(code)) < MAX_IMPORT for _ in range(10))
 
 
-def test_importing_the_whole_parser_is_quick_too() -> None:
-    code = (
-        "import time; t = time.perf_counter(); import atem; atem.parse; atem.parse_stream;"
-        " print(time.perf_counter() - t)"
-    )
-    assert min(float(fresh(code)) for _ in range(5)) < MAX_IMPORT
+PARSING = """
+import atem, json, sys
+
+schema = {"type": "object", "properties": {"path": {"type": "string"}}}
+call = ' to=read<|message|><atem:invoke name="read"></atem:invoke><|eot|>'
+assert atem.parse(call, tools=[atem.Tool("read", parameters=schema)], validate="off").calls
+print(json.dumps([name.split(".")[0] for name in sys.modules]))
+"""
+
+
+def test_parsing_pulls_in_nothing_heavy_until_arguments_are_validated() -> None:
+    assert HEAVY.isdisjoint(json.loads(fresh(PARSING)))
+    checked = fresh(PARSING.replace(', validate="off"', ""))
+    assert "jsonschema" in json.loads(checked)
+    assert HEAVY & set(json.loads(checked)) <= {"jsonschema", "regex"}
 
 
 def test_importing_atem_prints_nothing() -> None:
