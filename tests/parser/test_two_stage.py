@@ -13,11 +13,13 @@ from tests.parser.folding import (
     REASONS,
     as_pieces,
     checked,
+    ends_no_message,
     examples,
     facts,
     patience,
     places,
     sliced,
+    stays_reasoning,
 )
 from tests.parser.strategies import STRING, quoted_block, reasons, soups, tool, transcript, turns
 
@@ -128,12 +130,12 @@ def assert_only_said(messages, tokens, tools):
 
 
 @examples(300)
-@given(st.booleans(), said(QUOTATIONS))
-def test_a_header_quoted_in_an_answer_is_no_call_in_the_second_stage(undeclared, messages):
-    # A header in reasoning that a block follows is a call by wire_format 5.3: no tool, no guess.
-    answers = [(to, body) for to, body in messages if undeclared or to != "self"]
-    text = some.BOUNDARY.join(f" to={to}<|message|>{body}" for to, body in answers)
-    assert_only_said(answers, [text], [] if undeclared else [WIPE])
+@given(said(QUOTATIONS))
+def test_a_header_quoted_in_an_answer_is_no_call_in_the_second_stage(messages):
+    fits = {"self": stays_reasoning}
+    fitting = [(to, body) for to, body in messages if fits.get(to, ends_no_message)(body)]
+    text = some.BOUNDARY.join(f" to={to}<|message|>{body}" for to, body in fitting)
+    assert_only_said(fitting, [text], [WIPE])
 
 
 @examples(300)
