@@ -14,7 +14,7 @@ from .fold import Turn, collect
 from .intake import Intake
 from .machine import Machine
 from .options import Options, ParserOptions, Reason
-from .scanner import HELD, never
+from .scanner import HELD
 
 if TYPE_CHECKING:
     from ..messages import RejectedCall
@@ -93,7 +93,7 @@ class Parser:
         return events
 
     def _raise_unknown(self, rejected: RejectedCall) -> NoReturn:
-        self._machine.quick = never  # what was read so far comes first
+        self._machine.pause()  # what was read so far comes first
         raise UnknownTool(
             f"the model called {rejected.raw_name!r}, which is not declared; "
             "answer it with ToolSet.feedback(error.rejected)",

@@ -1,6 +1,7 @@
 """What one turn shares between its messages: counters, types, what went wrong so far.
 
-Rules: plain state without rules of its own; the modules that use it decide.
+Rules: state, and the look-ups that every message makes in the same way. What
+follows from it is decided by the modules that use it.
 """
 
 from __future__ import annotations
@@ -40,6 +41,11 @@ class Context:
         self.unknown: list[RejectedCall] = []
         self._next_index = 0
         self._types: dict[str | None, ParameterTypes] = {}
+
+    @property
+    def may_read_again(self) -> bool:
+        """Whether an undecided message may still be held (wire_format 5.4)."""
+        return self.refutations < MAX_REFUTATIONS
 
     def fresh_index(self) -> int:
         """An event index that no call of this turn has had."""

@@ -1,7 +1,8 @@
 """The list of events in the making, with spans that can't leave a gap.
 
-Rules: events are only made here. Each begins where the one before ended, and
-none ends before it begins.
+Rules: each event begins where the one before ended, and none ends before it
+begins. The scanner's quick path makes its one event by hand and moves ``mark``
+likewise.
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class Problem(NamedTuple):
 
     Codes: "undecided", "bad_header", "missing_terminator", "text_after_turn",
     "undeclared_channel", "duplicate_parameter", "recipient_mismatch",
-    "call_too_long", "untrusted".
+    "ambiguous_value", "call_too_long", "untrusted".
     """
 
     code: str

@@ -4,7 +4,8 @@ Rules: the second stage reads text without the reasoning that stood between its
 messages, so an end that hung on that reasoning has to be told. It is told in
 the whitespace of the header, which means nothing in the format (wire_format
 3.1): nothing is added to the text, and a header without a note reads as ever.
-A note can only take trust away; nobody gains by forging one.
+A note is believed: ``framed=True`` is for what :func:`split_channels` passed on,
+which writes every header anew, and for nothing else.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from .. import wire
 from ..errors import TokenError
 from ..tokenizer import Tokenizer, wrap
 from .options import Reason, check_choice
-from .scanner import never
 from .text import Text
 
 if TYPE_CHECKING:
@@ -54,10 +53,7 @@ class Intake:
             self._tokenizer.special_id(marker) is not None for marker in wire.REQUIRED_SPECIALS
         )
         self.finish: str | None = None
-
-    def feed(self, token: object) -> None:
-        """Take one token. Raises TokenError for a kind that can't be taken."""
-        kinds: tuple[tuple[type, Callable[[Any], None]], ...] = (
+        self._kinds: tuple[tuple[type, Callable[[Any], None]], ...] = (
             (Text, self._staged),
             (str, self._text),
             (wire.Piece, self._piece),
@@ -66,7 +62,10 @@ class Intake:
             (int, self._id),
             (StepLike, self._step),
         )
-        for kind, take in kinds:
+
+    def feed(self, token: object) -> None:
+        """Take one token. Raises TokenError for a kind that can't be taken."""
+        for kind, take in self._kinds:
             if isinstance(token, kind):
                 take(token)
                 return
@@ -91,7 +90,10 @@ class Intake:
 
     def _staged(self, text: Text) -> None:
         self._flush()
-        for part in _MARKERS.split(text) if text.framing else (str.__str__(text),):
+        if not text.framing:
+            self._machine.text(text.text, plain=True)
+            return
+        for part in _MARKERS.split(text):
             self._special(part)
 
     def _bytes(self, data: bytes) -> None:
@@ -100,8 +102,8 @@ class Intake:
     def _piece(self, piece: wire.Piece) -> None:
         self._tick()
         self._flush()
-        if piece.special and piece.text in _FRAMING:
-            self._machine.special(piece.text)
+        if piece.special:
+            self._special(piece.text)
         else:
             self._machine.text(piece.text, plain=True)
 
@@ -149,7 +151,7 @@ class Intake:
         self.pending = bool(self._decoder.getstate()[0])
         self._machine.text(text, plain=plain)
         if self.pending:
-            self._machine.quick = never
+            self._machine.pause()
 
     def _flush(self) -> None:
         if self.pending:

@@ -71,16 +71,29 @@ def _integer(literal: str) -> int:
 
 def _real(literal: str) -> float:
     value = float(literal)
-    if math.isinf(value):
+    written = literal.lower().partition("e")[0].strip("-0.")
+    if math.isinf(value) or (value == 0 and written):
         raise ValueError("a number beyond the range of floats")
     return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("an object that names a member twice, which would lose one")
+    return members
 
 
 def _constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-_DECODER: Final = json.JSONDecoder(parse_int=_integer, parse_float=_real, parse_constant=_constant)
+_DECODER: Final = json.JSONDecoder(
+    parse_int=_integer,
+    parse_float=_real,
+    parse_constant=_constant,
+    object_pairs_hook=_object,
+)
 
 # A string (or what is left of one), an opening bracket, a closing bracket. Possessive:
 # each character is looked at once, whatever the text.

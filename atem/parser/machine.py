@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, ClassVar
 from .. import wire
 from .bodies import Bodies
 from .events import TurnEnd
-from .scanner import never
 from .states import Signal, State
 from .verdict import Ending
 
@@ -122,11 +121,11 @@ class Machine(Bodies):
         self._settle_doubt(start)
         self._end_message(marker, start)
 
-    # -- the end of the stream ------------------------------------------------------
+    # -- the end of the stream: each of these says whether it is dealt with ---------
 
     def end(self, *, cut: bool) -> None:
         """The stream is over; ``cut`` says that more would have come."""
-        self.quick = never
+        self.pause()
         while not self._ends[self.state](self, cut):
             pass
         complete = not cut and not self._unfinished
@@ -183,7 +182,7 @@ class Machine(Bodies):
         in_tag = bool(self._tail) and tool.may_become_tag(self._tail)
         if not in_tag:
             self._flush_tail()
-            if self.state is not State.TOOL:  # the tail was too much for the body
+            if self._tool is not tool:  # the tail was too much for the body
                 return False
         self._tail = ""
         candidate = tool.candidate(self._next, None)

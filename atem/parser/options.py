@@ -6,6 +6,7 @@ refused here. Values that can't work raise OptionError with the reason.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from ..errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import TypedDict, get_args
 
@@ -98,6 +99,8 @@ class Options:
         return cls(**chosen)
 
     def __post_init__(self) -> None:
+        for name, kinds in _KINDS.items():
+            _check_kind(name, getattr(self, name), kinds)
         for name in ("unknown", "names", "arguments", "validate", "profile"):
             check_choice(name, getattr(self, name))
         unknown = self.recover - RECOVERIES
@@ -134,9 +137,28 @@ class Options:
             )
 
 
-def _recoveries(given: Iterable[str]) -> frozenset[str]:
-    if isinstance(given, str):
-        raise OptionError(f"recover={given!r} is one string; pass a set, for example {{{given!r}}}")
+_KINDS: Final[dict[str, tuple[type, ...]]] = {
+    "channel": (str, type(None)),
+    "max_header": (int,),
+    "max_call_chars": (int,),
+    "strict_recipient": (bool,),
+    "one_invoke_per_message": (bool,),
+    "framed": (bool,),
+}
+
+
+def _check_kind(option: str, value: object, kinds: tuple[type, ...]) -> None:
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        wanted = " or ".join("None" if kind is type(None) else kind.__name__ for kind in kinds)
+        raise OptionError(f"{option}={value!r} is a {type(value).__name__}; it must be {wanted}")
+
+
+def _recoveries(given: object) -> frozenset[str]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise OptionError(
+            f"recover={given!r} is a {type(given).__name__}; "
+            "pass a set of names, for example {'reasoning'}"
+        )
     return frozenset(given)
 
 

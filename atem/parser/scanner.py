@@ -1,9 +1,10 @@
 """Input to markers and text: the scanning half of the machine.
 
 Rules: a scan step looks for the next marker of the present body and hands the
-text before it, then the marker, to the handler of the present state. A tail
-that may still become a marker is held, at most one marker long. What text and
-markers mean is the handlers' business (:mod:`bodies`).
+text before it, then the marker, to the handler of the present state, whose
+business their meaning is. A tail that may still become a marker is held, at
+most one marker long. Nearly every token is plain text of an open body; for
+those, and for those only, the quick path makes the event itself.
 """
 
 from __future__ import annotations
@@ -103,8 +104,14 @@ class Scanner:
 
     @property
     def settled(self) -> int:
-        """The position before which nothing will be counted again."""
-        return self.out.mark
+        """The position before which no token will be counted again.
+
+        A tool body that is not undecided ends where scanning is, or where what is held begins.
+        """
+        tool = self._tool
+        if tool is None or tool.undecided is not None:
+            return self.out.mark
+        return max(self.out.mark, self._next - 2 * self.options.max_header - wire.MAX_TAG)
 
     def _adapt_lexers(self) -> None:
         recover = self.options.recover
@@ -125,6 +132,10 @@ class Scanner:
         """Read text. ``plain`` says that no marker in it is framing (wire_format 1.1)."""
         self._push(text, plain)
         self.quick = self._find_quick()
+
+    def pause(self) -> None:
+        """Read the next token the long way, whatever it is."""
+        self.quick = never
 
     # -- the way of nearly every token: body text, and at most the beginning of a marker ---
 
@@ -215,7 +226,10 @@ class Scanner:
         return new_event(ArgumentsDelta, (self._index, _quote(text)[1:-1], start, end))
 
     def _marked_value(self, text: str) -> Event | Held | None:
-        """Text of a tool body with no more to it than one tag that is quoted in a value."""
+        """Text of a tool body with no more to it than one tag that is quoted in a value.
+
+        It could do the work of :meth:`_quick_value` too, for a tenth more time.
+        """
         tool, tail, after = self._tool, self._tail, self._next + len(text)
         if tool is None or after > tool.limit:
             return None

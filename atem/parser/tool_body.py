@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .. import wire
 from .calls import Invoke, Reading
-from .context import MAX_REFUTATIONS
 from .lexer import TAGS
 from .provisional import Provisional
 from .rope import Rope
@@ -131,7 +130,6 @@ class ToolBody:
         "_context",
         "_counts",
         "_first",
-        "_muted",
         "headerless",
         "limit",
         "note",
@@ -173,7 +171,6 @@ class ToolBody:
         unglue = self._unglue if "glued" in options.recover else None
         self._first = Reading(options.max_header, self.provisional if streams else None, unglue)
         self.second: Reading | None = None
-        self._muted = not streams
         self._counts = dict.fromkeys(TAGS, 0)
 
     @property
@@ -184,9 +181,7 @@ class ToolBody:
     @property
     def streaming(self) -> int | None:
         """The index of the call whose value such text is passed on for, or None."""
-        if self._first.place is Place.VALUE and not self._muted:
-            return self.provisional.index
-        return None
+        return self.provisional.index if self._first.place is Place.VALUE else None
 
     def quotes(self, literal: str) -> bool:
         """Whether a tag is text to the first reading while the body :attr:`is_flat`."""
@@ -282,8 +277,9 @@ class ToolBody:
         if self.note is not None:
             self.refused += 1
             return self.refused > self.note.refused
-        last = self._context.refutations == MAX_REFUTATIONS
-        if candidate.whole or last or self.headerless or self.too_long:
+        if candidate.whole or self.headerless or self.too_long:
+            return True
+        if not self._context.may_read_again:
             return True
         if self.undecided is None:
             if not candidate.doubtful:
@@ -300,8 +296,8 @@ class ToolBody:
 
     def mute(self) -> None:
         """Emit no more provisional events."""
-        self._muted = True
         self._first.mute()
+        self.provisional.index = None
 
     @property
     def _balanced(self) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import wire
-from .context import MAX_REFUTATIONS
 from .framing import Framing
 from .header import Phase
 from .states import Signal
@@ -117,7 +116,7 @@ class ToolStates(Framing):
         """End the tool body at ``candidate`` if it ends there; else it is undecided."""
         tool = self._body
         was_undecided = tool.undecided is not None
-        if tool.note is None and candidate.doubtful and self.context.refutations == MAX_REFUTATIONS:
+        if tool.note is None and candidate.doubtful and not self.context.may_read_again:
             tool.mute()
             tool.provisional.withdraw()
             self._distrust("text was read again too often")

@@ -68,7 +68,7 @@ class _Splitter(Machine):
         note = Handover(
             0 if ended_at_first else tool.refused,
             ending.barred or tool.too_long or not self.context.trusted,
-            tool.recovered and (trailing or ending.in_tag),
+            tool.recovered and (trailing or ending.in_tag or ending.cut),
             ending.cut and candidate.terminator is not None,
         )
         plain = note == Handover() and not ended_at_first
@@ -118,10 +118,10 @@ class _FirstStage:
     def _header(self, note: Handover | None) -> Iterator[Text]:
         start, self._start = self._start, None
         if start is not None:
-            noted = note is not None and start.recipient is not None
-            to = start.recipient or ""
-            written = note.header(to) if note is not None and noted else header(start.recipient)
-            yield Text(written, framing=True)
+            to = start.recipient
+            if to is None and self._machine.options.profile == "spark":
+                to = wire.USER  # a header without recipient would be reasoning there
+            yield Text(header(to) if note is None or to is None else note.header(to), framing=True)
             self._behind = False
             self._open = True
 

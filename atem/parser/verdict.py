@@ -175,9 +175,21 @@ class _Verdict:
         if view is not self.candidate.first:
             self.body.provisional.withdraw()
         allowed = self._closed_alike(view) if self._strict(view) else None
+        # What follows a recovered call decides whether it was a quotation (5.3): nobody saw it.
+        barred = self.ending.barred or (self.body.recovered and self.ending.cut)
         for invoke in self.invokes:
             doubtful = allowed is not None and (invoke.start, invoke.end) not in allowed
-            self._tell_invoke(invoke, view, barred=self.ending.barred or doubtful)
+            self._tell_invoke(invoke, view, barred=barred or doubtful)
+        self._flag_ambiguity(view)
+
+    def _flag_ambiguity(self, view: View) -> None:
+        """Tell where the other reading is whole too, and another one (wire_format 5.5)."""
+        other = self.candidate.second
+        if view is not self.candidate.first or other is view:
+            return
+        if other.place in (Place.AFTER, Place.BLOCK) and other.invokes != view.invokes:
+            text = f"a value in the message to {self.body.recipient!r} can be read in two ways"
+            self.problems.append(("ambiguous_value", text))
 
     def _strict(self, view: View) -> bool:
         """Whether the cut rule asks for both readings (wire_format 4)."""

@@ -63,15 +63,15 @@ def _repeated_namespace(name: str) -> Iterator[str]:
 
 
 def strip_foreign_prefix(raw_name: str, heads: frozenset[str]) -> str | None:
-    """The last segment of a name under a prefix that is foreign to every declared tool (rule 4).
+    """The undotted name behind one prefix that is foreign to every declared tool (rule 4).
 
     ``heads`` are the first segments of the declared names. None if the prefix
     is one of them: ``mail.list`` is not ``list`` while ``mail.send`` exists,
     and ``read.path`` may be a parameter glued to ``read`` (wire_format 5.7).
+    None also behind two prefixes: ``functions.mail.list`` means mail's.
     """
-    prefix, _, last = raw_name.rpartition(".")
-    well_formed = prefix and last and not prefix.startswith(".") and ".." not in raw_name
-    return last if well_formed and head(prefix) not in heads else None
+    prefix, _, last = raw_name.partition(".")
+    return last if prefix and last and "." not in last and prefix not in heads else None
 
 
 def unique_leaves(names: Iterable[str]) -> dict[str, str]:

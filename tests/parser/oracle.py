@@ -254,6 +254,8 @@ class _Turn:
         else:
             doubtful = cut or (end.kind == "stream" and result.tail)
             sure = self._agreed(body, end) if doubtful else None
+            if body.recovered and self.cut and self._is_last(end):
+                sure = set()  # whether a quotation goes on was not seen (5.3)
             for invoke in result.invokes:
                 self._invoke(invoke, sure)
         self._go_on(end)
@@ -308,8 +310,7 @@ class _Turn:
         space, _, rest = name.partition(".")
         if rest.startswith(space + ".") and rest in self.tools:
             return rest
-        # Choice: a prefix is foreign if no declared tool shares its first segment.
-        rest = name.rpartition(".")[2]
-        declared = rest in self.tools and all(name.split("."))
+        # Choice: one prefix only, which is foreign if no declared name begins with it.
+        declared = "." not in rest and rest in self.tools and bool(space)
         foreign = not any(tool.partition(".")[0] == space for tool in self.tools)
         return rest if declared and foreign else None
