@@ -156,6 +156,7 @@ STRUCTURE: Final[dict[Place, dict[str, Place]]] = {
     Place.INVOKE: _IN_INVOKE,
     Place.PARAMETER_TAG: {},
     Place.VALUE: {wire.PARAMETER_CLOSE: Place.CLOSER},
+    Place.INNER_TAG: {},
     # A closer counts if one of these follows; otherwise it was text (reading 1 of 5.5).
     Place.CLOSER: _IN_INVOKE,
     Place.AFTER: _OPEN_CALLS,

@@ -82,6 +82,11 @@ def _put_rejection(context: Context, live: Live | None, rejected: RejectedCall) 
     context.out.put(CallRejected, index, rejected, end=rejected.span[1])
 
 
+def _shape(invoke: Invoke) -> tuple[object, ...]:
+    """What two readings must agree on to close an invoke at the same place."""
+    return (invoke.start, invoke.end, *invoke.parameters)
+
+
 class _Verdict:
     """The verdict on one body. The problems it notes are told behind its calls."""
 
@@ -178,7 +183,7 @@ class _Verdict:
         # What follows a recovered call decides whether it was a quotation (5.3): nobody saw it.
         barred = self.ending.barred or (self.body.recovered and self.ending.cut)
         for invoke in self.invokes:
-            doubtful = allowed is not None and (invoke.start, invoke.end) not in allowed
+            doubtful = allowed is not None and _shape(invoke) not in allowed
             self._tell_invoke(invoke, view, barred=barred or doubtful)
         self._flag_ambiguity(view)
 
@@ -196,9 +201,9 @@ class _Verdict:
         open_at_end = view.wrapped or view.is_open or view.place is Place.TRAIL
         return self.ending.cut or (self.ending.unfinished and open_at_end)
 
-    def _closed_alike(self, view: View) -> set[tuple[int, int | None]]:
+    def _closed_alike(self, view: View) -> set[tuple[object, ...]]:
         other = self.candidate.second if view is self.candidate.first else self.candidate.first
-        return {(invoke.start, invoke.end) for invoke in other.invokes}
+        return set(map(_shape, other.invokes))
 
     def _tell_invoke(self, invoke: Invoke, view: View, *, barred: bool) -> None:
         tool = self.context.resolve(invoke.name)

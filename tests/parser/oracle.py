@@ -266,12 +266,12 @@ class _Turn:
             return end.kind == "stream"
         return run_end(self.text, end.at)[0] == len(self.text)
 
-    def _agreed(self, body: Body, end: Candidate) -> set[tuple[int, int | None]]:
+    def _agreed(self, body: Body, end: Candidate) -> set[str]:
         """The invokes that both readings close at the same place (wire_format 4, cut rule)."""
         one, two = (
             BodyReader(self.text, body.at, end.at, nested=nested).read() for nested in (False, True)
         )
-        return {(i.start, i.end) for i in one.invokes} & {(i.start, i.end) for i in two.invokes}
+        return set(map(repr, one.invokes)) & set(map(repr, two.invokes))
 
     def _no_call(self, body: Body, end: Candidate, *, cut: bool) -> None:
         if self._resolve(body.recipient) is not None:
@@ -279,9 +279,9 @@ class _Turn:
         elif body.at < end.at:
             self._problem("undeclared_channel")
 
-    def _invoke(self, invoke: Invoke, sure: set[tuple[int, int | None]] | None) -> None:
+    def _invoke(self, invoke: Invoke, sure: set[str] | None) -> None:
         name = self._resolve(invoke.name)
-        doubtful = sure is not None and (invoke.start, invoke.end) not in sure
+        doubtful = sure is not None and repr(invoke) not in sure
         if invoke.end is None:
             self.result.rejected.append("incomplete")
         elif name is None:
