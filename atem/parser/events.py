@@ -148,7 +148,7 @@ class Problem(NamedTuple):
 
 @_event
 class TurnEnd(NamedTuple):
-    """The end of the stream; always the last event. ``complete``: docs/parser.md, "Four ways in"."""
+    """The end of the stream; always the last event (docs/parser.md, "Four ways in")."""
 
     finish_reason: FinishReason
     complete: bool

@@ -241,12 +241,12 @@ class _Turn:
 
     def _settle(self, body: Body, end: Candidate, result: Reading) -> None:
         """Turn the invokes of a decided message into calls and rejections, and read on."""
+        if body.recovered and result.state == "complete" and result.tail:
+            result.state = "failed"  # a quotation goes on, a real call does not (5.3)
         is_open = result.wrapper_open or result.tag_open or result.state == "open"
         dangling = end.kind == "stream" and result.state != "failed" and is_open
         self.result.complete &= not dangling
         cut = dangling or (self.cut and self._is_last(end))
-        if body.recovered and result.state == "complete" and result.tail:
-            result.state = "failed"  # a quotation goes on, a real call does not (5.3)
         if result.state == "failed":
             self.result.rejected.append("malformed")
         elif not result.invokes:
@@ -254,7 +254,7 @@ class _Turn:
         else:
             doubtful = cut or (end.kind == "stream" and result.tail)
             sure = self._agreed(body, end) if doubtful else None
-            if body.recovered and self.cut and self._is_last(end):
+            if body.recovered and (result.tag_open or (self.cut and self._is_last(end))):
                 sure = set()  # whether a quotation goes on was not seen (5.3)
             for invoke in result.invokes:
                 self._invoke(invoke, sure)
