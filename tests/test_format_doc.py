@@ -15,10 +15,10 @@ import pytest
 
 import atem
 from tests.golden.expectation import ROOT, check, without_last_newline
+from tests.parser.folding import as_pieces
 
 PAGE = (ROOT / "docs" / "format.md").read_text(encoding="utf-8")
 FENCE = re.compile(r"^```(\w+) ?(.*)\n((?s:.*?))^```$", re.MULTILINE)
-MARKER = re.compile(r"(<\|(?:start|message|eom|eot|end_of_text)\|>)")
 NOT_OPTIONS = {"name", "tools", "reason", "plain"}
 SECTIONS = ["1", "1.1", "2", "3", "3.1", "3.2", "3.3", "4"]
 SECTIONS += ["5", "5.1", "5.2", "5.3", "5.4", "5.5", "5.6", "5.7", "6", "7", "8"]
@@ -80,11 +80,13 @@ def pieces(example: Example) -> list[Any]:
     """The tokens that ``plain=`` describes: a special one for each marker, else single characters."""
     literal = {int(number) for number in example.words["plain"].split(",")}
     tokens: list[Any] = []
-    for number, part in enumerate(MARKER.split(example.text)):
-        if number % 2 and (number + 1) // 2 not in literal:
-            tokens.append(atem.Piece(part, special=True))
+    number = 0
+    for run in as_pieces(example.text):
+        number += run.special
+        if run.special and number not in literal:
+            tokens.append(run)
         else:
-            tokens.extend(atem.Piece(character, special=False) for character in part)
+            tokens.extend(map(atem.Piece, run.text))
     return tokens
 
 

@@ -6,7 +6,6 @@ a character at a time, and looks for a move that is not drawn.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -18,11 +17,10 @@ import atem
 from atem.parser import calls, header, machine, states
 from docs import draw_states
 from tests.golden.expectation import ROOT
+from tests.parser.wire_cases import CASES, reason
 from tests.test_format_doc import TEXTS, TOKENS, pieces
 
 PAGE = (ROOT / "docs" / "states.md").read_text(encoding="utf-8")
-CASES = [json.loads(line) for line in (ROOT / "tests/cases/wire.jsonl").read_text().splitlines()]
-REASONS = {"eos": "stop", "length": "length"}
 
 TOOL = {"name": "t", "parameters": {"properties": {"a": {"type": "string"}}}}
 CALL = '<atem:function_calls>\n<atem:invoke name="t">\n</atem:invoke>\n</atem:function_calls>'
@@ -148,7 +146,7 @@ def test_the_parser_makes_no_move_that_is_not_drawn(moves):
     for example in TOKENS:
         example.parse(pieces(example))
     for case in CASES:
-        atem.parse(list(case["input"]), tools=case["tools"], reason=REASONS[case["stop"]])
+        atem.parse(list(case["input"]), tools=case["tools"], reason=reason(case))
     for text in MORE:
         atem.parse(list(text), tools=[TOOL], reason="stop")
         atem.parse(f"{text} and {text}", tools=[TOOL], recover={"headerless", "glued"})

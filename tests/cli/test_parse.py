@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import groupby
 
 import pytest
 
 import atem as library
 from tests.cli.process import ROOT, THOUGHT, TO_TOOL, TOOLS, TURN, atem, call, lines
 from tests.golden.expectation import DEFAULTS, pretty, without_last_newline
+from tests.parser.folding import DELTAS, assert_tiles, joined
+from tests.parser.wire_cases import BY_ID, assert_answer, reason
 
 EXAMPLES = sorted((ROOT / "examples" / "turns").glob("*.atem"))
-CASES = {
-    case["id"]: case
-    for case in map(json.loads, (ROOT / "tests/cases/wire.jsonl").read_text("utf-8").splitlines())
-}
 SAMPLE = ["frame-other-role-ends-turn", "call-parallel-messages", "name-functions-prefix"]
 SAMPLE += ["quote-header-opens-answer", "defect-self-then-bare-call", "trunc-in-value"]
 SAMPLE += ["val-transcript-inside", "val-unicode", "type-integer-huge", "type-deep-json"]
@@ -72,10 +69,7 @@ def test_the_lines_are_the_events_of_the_library_and_their_spans_cover_the_input
     events = library.parse_stream([text.encode()] if text else [], tools=TOOLS)
     assert [plain(line) for line in lines(run)] == [expected_line(event) for event in events]
     assert not run.stderr
-    spans = [line["span"] for line in lines(run)]
-    ends = [0, *(end for _, end in spans)]
-    assert [start for start, _ in spans] == ends[:-1]
-    assert ends[-1] == len(text)
+    assert_tiles([line["span"] for line in lines(run)], len(text))
 
 
 @pytest.mark.parametrize("text", TURNS.values(), ids=TURNS)
@@ -125,19 +119,21 @@ def test_an_example_turn_is_as_written_beside_it(path, tmp_path):
 
 @pytest.mark.parametrize("name", SAMPLE)
 def test_a_wire_case_has_the_answer_written_beside_it(name, tmp_path):
-    case = CASES[name]
+    case = BY_ID[name]
     (tmp_path / "tools.json").write_text(json.dumps(case["tools"]), encoding="utf-8")
-    reason = {"eos": "stop"}.get(case["stop"], case["stop"])
     run = atem(
-        "parse", "--turn", "--reason", reason, "--tools", str(tmp_path / "tools.json"),
+        "parse", "--turn", "--reason", reason(case), "--tools", str(tmp_path / "tools.json"),
         data=case["input"].encode(),
     )  # fmt: skip
     (found,) = lines(run)
-    wanted = case["expect"]
-    for key in ("reasoning", "content", "complete"):
-        assert wanted[key] in (None, found[key])
-    calls = [{key: each[key] for key in ("name", "arguments")} for each in found["calls"]]
-    assert pretty(calls) == pretty(wanted["tool_calls"])
+    assert_answer(
+        case,
+        reasoning=found["reasoning"],
+        content=found["content"],
+        calls=[(each["name"], each["arguments"]) for each in found["calls"]],
+        rejected=[each["reason"] for each in found["rejected"]],
+        complete=found["complete"],
+    )
 
 
 @pytest.mark.parametrize("size", ["1", "3", "1000"])
@@ -145,24 +141,15 @@ def test_the_size_of_the_pieces_changes_deltas_only(size, tools):
     text = UNDECIDED.replace("log", "göd 世界")
     whole = lines(atem("parse", "--tools", tools, data=text))
     cut = lines(atem("parse", "--tools", tools, "--chunk", size, data=text))
-    assert merged(cut) == merged(whole)
+    assert joined(map(delta_or_line, cut)) == joined(map(delta_or_line, whole))
 
 
-def merged(found):
-    """Lines without ids, neighbouring deltas of one kind and call as one."""
-
-    def kind(line):
-        return (line["type"], line.get("index")) if line["type"].endswith("_delta") else id(line)
-
-    together = []
-    for _, group in groupby([plain(line) for line in found], kind):
-        first, *more = group
-        for line in more:
-            key = "json" if "json" in line else "text"
-            first[key] += line[key]
-            first["span"][1] = line["span"][1]
-        together.append(first)
-    return together
+def delta_or_line(line):
+    """The library's delta that a line tells, any other line without its ids."""
+    told = {snake(kind.__name__): kind for kind in DELTAS}.get(line["type"])
+    start, end = line["span"]
+    fields = {key: line[key] for key in line if key not in ("type", "span")}
+    return told(**fields, start=start, end=end) if told else plain(line)
 
 
 def test_small_pieces_come_as_more_lines(tools):

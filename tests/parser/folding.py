@@ -1,7 +1,7 @@
 """Events as the laws of the parser compare them, what holds for all of them, and what texts hold.
 
 Rules: through the public names of ``atem`` alone. ``merged`` says what of a sequence may not
-depend on how the input was cut, ``checked`` asserts what design 4.2 promises of any sequence,
+depend on how the input was cut, ``checked`` asserts what docs/parser.md promises of any sequence,
 ``facts`` is what readers must agree on, ``carried`` and its neighbours say in terms of the
 format alone which texts it brings through.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,16 +25,8 @@ from tests.parser.strategies import MARKERS, transcript
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-CASES: list[dict[str, Any]] = [
-    json.loads(line)
-    for line in (Path(__file__).parent.parent / "cases" / "wire.jsonl")
-    .read_text("utf-8")
-    .splitlines()
-]
-REASONS = {"eos": "stop", "length": "length"}
-"""What ``stop`` of a case is called in the API."""
-
-DELTAS = (atem.ReasoningDelta, atem.ContentDelta, atem.ArgumentsDelta)
+DELTAS = {atem.ReasoningDelta: "text", atem.ContentDelta: "text", atem.ArgumentsDelta: "json"}
+"""Kind of delta -> the field that grows."""
 
 
 def examples(count: int) -> settings:
@@ -90,27 +81,36 @@ places = st.lists(st.integers(0, 600), max_size=12)
 # ---- Events --------------------------------------------------------------------------------
 
 
-def merged(events: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """What may not depend on chunking: adjacent deltas of one kind and index joined, ids left out.
+def joined(events: Iterable[Any]) -> list[Any]:
+    """Events with adjacent deltas of one kind and index as one.
 
     The newline between two reasoning bodies, told by its empty span, stays an event of its own.
     """
-    told: list[tuple[Any, ...]] = []
+    found: list[Any] = []
     last = None
     for event in events:
         kind = _joins(event)
         if kind is not None and kind == last:
-            *head, text, start, _ = told.pop()
-            told.append((*head, text + event[-3], start, event.end))
+            field = DELTAS[type(event)]
+            grown = getattr(found[-1], field) + getattr(event, field)
+            found[-1] = found[-1]._replace(end=event.end, **{field: grown})
         else:
-            told.append((type(event).__name__, *(_plain(event, field) for field in event._fields)))
+            found.append(event)
         last = kind
-    return told
+    return found
+
+
+def merged(events: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """What may not depend on chunking: ``joined``, as tuples without ids."""
+    return [
+        (type(event).__name__, *(_plain(event, field) for field in event._fields))
+        for event in joined(events)
+    ]
 
 
 def _joins(event: Any) -> tuple[Any, ...] | None:
     """What a neighbour has to be equal in, to be one delta with ``event``."""
-    if not isinstance(event, DELTAS) or is_newline(event):
+    if type(event) not in DELTAS or is_newline(event):
         return None
     # A tuple has a method of that name.
     return type(event), event.index if isinstance(event, atem.ArgumentsDelta) else None
@@ -193,13 +193,28 @@ def stays_reasoning(text: str) -> bool:
     return ends_no_message(text) and _LEAVES_REASONING.search(text) is None
 
 
-# ---- What holds for every sequence (design 4.2) ---------------------------------------------
+# ---- What holds for every sequence (docs/parser.md, "Events") --------------------------------
+
+
+def assert_tiles(spans: Iterable[Any], length: int) -> None:
+    """Assert that ``(start, end)`` pairs cover ``length`` characters once, in order."""
+    spans = list(spans)
+    edges = [0, *(end for _, end in spans)]
+    assert [start for start, _ in spans] == edges[:-1]
+    assert edges == sorted(edges)
+    assert edges[-1] == length
+
+
+def tiled(events: Iterable[Any], length: int) -> list[Any]:
+    """``events``, asserted to cover ``length`` characters once."""
+    told = list(events)
+    assert_tiles([(event.start, event.end) for event in told], length)
+    return told
 
 
 def checked(events: Iterable[Any], text: str) -> list[Any]:
     """The events of the whole of ``text``, with every promise about their order asserted."""
-    told = list(events)
-    _check_spans(told, text)
+    told = tiled(events, len(text))
     assert [place for place, event in enumerate(told) if isinstance(event, atem.TurnEnd)] == [
         len(told) - 1
     ]
@@ -208,13 +223,6 @@ def checked(events: Iterable[Any], text: str) -> list[Any]:
         ledger.note(event)
     assert not ledger.open
     return told
-
-
-def _check_spans(told: list[Any], text: str) -> None:
-    edges = [0, *(event.end for event in told)]
-    assert [event.start for event in told] == edges[:-1]
-    assert edges == sorted(edges)
-    assert edges[-1] == len(text)
 
 
 class _Ledger:

@@ -8,10 +8,10 @@ one character at a time.
 
 from __future__ import annotations
 
-from itertools import groupby, pairwise
 from typing import Any
 
 import atem
+from tests.parser.folding import joined, tiled
 from tests.parser.strategies import STRING, tool
 
 NUMBER = {"type": "integer"}
@@ -30,7 +30,6 @@ START, MESSAGE, EOM, EOT, END = (
     "<|end_of_text|>",
 )
 NEXT = "<|eom|><|start|>assistant"
-DELTAS = {"ReasoningDelta": "text", "ContentDelta": "text", "ArgumentsDelta": "json"}
 
 
 def parameter(key: str, value: str) -> str:
@@ -56,6 +55,7 @@ def call(name: str, **values: str) -> str:
     return to(name, block(invoke(name, **values)))
 
 
+ANSWER = to("user", "Done.")
 PING = block(invoke("ping"))
 
 HALF = to("save", '<atem:invoke name="save"><atem:parameter name="body">half')
@@ -72,23 +72,15 @@ def turn(*messages: str, end: str = EOT) -> str:
     return NEXT.join(messages) + end
 
 
-def tiled(events: list[Any], length: int) -> list[Any]:
-    """``events``, checked to cover ``length`` characters once (design 4.2)."""
-    edges = [(0, 0), *((event.start, event.end) for event in events), (length, length)]
-    assert all(one[1] == two[0] for one, two in pairwise(edges)), edges
-    assert all(start <= end for start, end in edges)
-    return events
-
-
 def events(text: str, *, tools: Any = TOOLS, **options: Any) -> list[Any]:
     """The events of a text that is fed whole."""
-    return tiled(list(atem.parse_stream([text], tools=tools, **options)), len(text))
+    return tiled(atem.parse_stream([text], tools=tools, **options), len(text))
 
 
 def read(text: str, *, tools: Any = TOOLS, **options: Any) -> atem.Turn:
     """The turn of a text, which must be the same when it is fed one character at a time."""
     whole = atem.collect(events(text, tools=tools, **options))
-    pieces = list(atem.parse_stream(text, tools=tools, **options))
+    pieces = atem.parse_stream(text, tools=tools, **options)
     assert atem.collect(tiled(pieces, len(text))) == whole
     return whole
 
@@ -105,27 +97,26 @@ def codes(turn: atem.Turn) -> list[str]:
     return [problem.code for problem in turn.problems]
 
 
+def argument(value: str, declared: Any, **definitions: Any) -> Any:
+    """What the text ``value`` is to a parameter declared so."""
+    schema = {"type": "object", "properties": {"x": declared}, **definitions}
+    tools = [{"type": "function", "name": "t", "parameters": schema}]
+    [one] = read(turn(call("t", x=value)), tools=tools).calls
+    return one.arguments["x"]
+
+
+def prompt(messages: Any = ({"role": "user", "content": "Hi."},), **options: Any) -> str:
+    """The text of the prompt of some chat messages."""
+    return atem.render(list(messages), **options).text()
+
+
 def of_kind(events: list[Any], kind: Any) -> list[Any]:
     return [event for event in events if isinstance(event, kind)]
 
 
 def rows(events: list[Any]) -> list[tuple[Any, ...]]:
-    """Events as short rows, neighbouring deltas of one kind and call joined; ids and spans left out."""
-
-    def kind(event: Any) -> Any:
-        name = type(event).__name__
-        return (name, event._asdict().get("index")) if name in DELTAS else id(event)
-
-    found = []
-    for _, group in groupby(events, kind):
-        first, *more = group
-        name = type(first).__name__
-        if name in DELTAS:
-            joined = "".join(getattr(event, DELTAS[name]) for event in [first, *more])
-            found.append((name, *_index(first), joined))
-        else:
-            found.append((name, *_index(first), *_detail(first)))
-    return found
+    """Events as short rows, adjacent deltas joined; ids and spans left out."""
+    return [(type(event).__name__, *_index(event), *_detail(event)) for event in joined(events)]
 
 
 def _index(event: Any) -> tuple[Any, ...]:
@@ -134,6 +125,8 @@ def _index(event: Any) -> tuple[Any, ...]:
 
 def _detail(event: Any) -> tuple[Any, ...]:
     match event:
+        case atem.ReasoningDelta(text) | atem.ContentDelta(text) | atem.ArgumentsDelta(json=text):
+            return (text,)
         case atem.MessageStart(recipient):
             return (recipient,)
         case atem.CallStart():

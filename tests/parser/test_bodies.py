@@ -171,7 +171,6 @@ def test_a_bare_header_does_not_end_a_tool_body():
 # ---- 5.4 Framing inside a parameter value -------------------------------------------------------------
 
 OPEN = to("save", '<atem:function_calls>\n<atem:invoke name="save">\n<atem:parameter name="body">')
-SHUT = "</atem:parameter>\n</atem:invoke>\n</atem:function_calls>"
 
 
 def test_an_abandoned_call_is_incomplete_and_its_retry_runs():

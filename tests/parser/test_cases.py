@@ -5,34 +5,27 @@ Rules: expectations come from the cases alone (tests/cases/README.md says how to
 
 from __future__ import annotations
 
-import json
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import atem
-from tests.parser.folding import CASES, REASONS, checked, examples, patience, places, sliced
+from tests.parser.folding import checked, examples, patience, places, sliced
+from tests.parser.wire_cases import CASES, EVERY_CASE, assert_answer, reason
 
 pytestmark = patience
-EVERY_CASE = pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 
 
 def assert_as_expected(case, tokens):
-    options = {"tools": case["tools"], "reason": REASONS[case["stop"]]}
-    turn = atem.collect(checked(atem.parse_stream(tokens, **options), case["input"]))
-    calls = [{"name": call.name, "arguments": call.arguments} for call in turn.calls]
-    rejected = [rejected.reason for rejected in turn.rejected]
-    found = {
-        "reasoning": turn.reasoning,
-        "content": turn.content,
-        "tool_calls": calls,
-        "rejected": "some" if rejected and case["expect"]["rejected"] == "some" else rejected,
-        "complete": turn.complete,
-    }
-    wanted = {key: value for key, value in case["expect"].items() if value is not None}
-    # As JSON text, so that 1, 1.0 and true differ and the order of arguments counts.
-    assert json.dumps({key: found[key] for key in wanted}) == json.dumps(wanted)
+    events = atem.parse_stream(tokens, tools=case["tools"], reason=reason(case))
+    turn = atem.collect(checked(events, case["input"]))
+    assert_answer(
+        case,
+        reasoning=turn.reasoning,
+        content=turn.content,
+        calls=[(call.name, call.arguments) for call in turn.calls],
+        rejected=[rejected.reason for rejected in turn.rejected],
+        complete=turn.complete,
+    )
 
 
 def test_no_case_leaves_all_its_fields_unchecked():
@@ -63,7 +56,7 @@ def test_a_case_read_in_any_parts(case, cuts):
 
 @EVERY_CASE
 def test_a_case_read_by_parse_is_the_same_turn(case):
-    options = {"tools": case["tools"], "reason": REASONS[case["stop"]]}
+    options = {"tools": case["tools"], "reason": reason(case)}
     turn = atem.parse(case["input"], **options)
     assert turn == atem.collect(atem.parse_stream(case["input"], **options))
     whole = turn.finish_reason == ("tool_calls" if turn.calls else "stop")

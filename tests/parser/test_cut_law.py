@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import atem
 from tests.parser import strategies as some
 from tests.parser.folding import (
-    CASES,
     CLOSER,
     as_pieces,
     balanced,
@@ -29,6 +27,7 @@ from tests.parser.folding import (
 )
 from tests.parser.oracle_bodies import BodyReader
 from tests.parser.strategies import STRING, quoted_block, soups, tool, transcript, turns
+from tests.parser.wire_cases import EVERY_CASE
 
 pytestmark = patience
 TOOLS = [*some.TOOLS, tool("wipe", body=STRING)]
@@ -244,7 +243,7 @@ def assert_cut_rule(text, tools, *, strictly=False):
 LATER_MALFORMED = "tag-malformed-second-invoke"
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@EVERY_CASE
 def test_a_wire_case_cut_anywhere_runs_a_prefix_of_its_calls(case):
     assert_cut_rule(case["input"], case["tools"], strictly=case["id"] != LATER_MALFORMED)
 

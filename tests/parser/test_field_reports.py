@@ -13,7 +13,9 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 import atem
 from atem import Piece
+from tests.parser.folding import as_pieces
 from tests.parser.spelling import (
+    ANSWER,
     END,
     EOM,
     EOT,
@@ -23,32 +25,19 @@ from tests.parser.spelling import (
     PING,
     START,
     TOOLS,
+    argument,
     block,
     call,
     calls,
     invoke,
     parameter,
+    prompt,
     read,
     to,
     turn,
     verdicts,
 )
 from tests.parser.strategies import STRING, tool
-
-ANSWER = to("user", "Done.")
-
-
-def arguments(value, declared, **definitions):
-    """What the text ``value`` is to a parameter declared so."""
-    schema = {"type": "object", "properties": {"x": declared}, **definitions}
-    tools = [{"type": "function", "name": "t", "parameters": schema}]
-    [one] = read(turn(call("t", x=value)), tools=tools).calls
-    return one.arguments["x"]
-
-
-def prompt(messages=({"role": "user", "content": "Hi."},), **options):
-    return atem.render(list(messages), **options).text()
-
 
 # ==== This model and its relatives ===========================================================
 
@@ -58,7 +47,7 @@ def prompt(messages=({"role": "user", "content": "Hi."},), **options):
 def test_a_line_of_json_written_to_a_file_stays_text():
     """Reported as vllm-project/vllm#51655."""
     line = '{"id": 7, "tags": ["a"]}\n'
-    assert arguments(line, STRING) == line
+    assert argument(line, STRING) == line
 
 
 def test_a_parameter_glued_to_the_name_is_answered_with_the_tool_that_exists():
@@ -156,11 +145,8 @@ def test_a_cut_in_the_last_thought_keeps_the_earlier_ones(reason):
 def test_reasoning_tokens_are_counted_also_behind_a_call():
     """Reported as vllm-project/vllm#54462, vllm-project/vllm#54091."""
     tokens = []
-    for part in re.split(
-        r"(<\|[a-z]+\|>)", turn(to("self", "a b"), call("ping"), to("self", "c d e"), ANSWER)
-    ):
-        special = part.startswith("<|")
-        tokens += [Piece(part, special)] if special else map(Piece, re.findall(r"\s*\S+", part))
+    for part in as_pieces(turn(to("self", "a b"), call("ping"), to("self", "c d e"), ANSWER)):
+        tokens += [part] if part.special else map(Piece, re.findall(r"\s*\S+", part.text))
     recipient, thought = None, 0
     for event in atem.parse_stream(tokens, tools=TOOLS):
         if isinstance(event, atem.MessageStart):

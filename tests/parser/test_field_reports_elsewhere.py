@@ -13,6 +13,7 @@ import pytest
 
 import atem
 from tests.parser.spelling import (
+    ANSWER,
     EOM,
     EOT,
     HALF,
@@ -20,32 +21,19 @@ from tests.parser.spelling import (
     PING,
     START,
     TOOLS,
+    argument,
     block,
     call,
     calls,
     codes,
     invoke,
+    prompt,
     read,
     to,
     turn,
     verdicts,
 )
 from tests.parser.strategies import STRING, tool
-
-ANSWER = to("user", "Done.")
-
-
-def arguments(value, declared, **definitions):
-    """What the text ``value`` is to a parameter declared so."""
-    schema = {"type": "object", "properties": {"x": declared}, **definitions}
-    tools = [{"type": "function", "name": "t", "parameters": schema}]
-    [one] = read(turn(call("t", x=value)), tools=tools).calls
-    return one.arguments["x"]
-
-
-def prompt(messages=({"role": "user", "content": "Hi."},), **options):
-    return atem.render(list(messages), **options).text()
-
 
 # ==== The same kinds of fault in parsers for other models ======================================
 
@@ -66,7 +54,7 @@ def prompt(messages=({"role": "user", "content": "Hi."},), **options):
 )
 def test_whitespace_and_entities_of_a_value_are_kept(value):
     """Reported as vllm-project/vllm#48753, raullenchai/Rapid-MLX#3401, ggml-org/llama.cpp#23535."""
-    assert arguments(value, STRING) == value
+    assert argument(value, STRING) == value
 
 
 INTEGER = {"type": "integer"}
@@ -90,7 +78,7 @@ CHAIN = {"$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"anyOf": [INTEGER, {"type":
 )
 def test_a_type_is_found_behind_references_and_unions(value, declared, expected):
     """Reported as vllm-project/vllm#37831, FlashML-org/FreeToken#435."""
-    assert arguments(value, declared, **CHAIN) == expected
+    assert argument(value, declared, **CHAIN) == expected
 
 
 @pytest.mark.parametrize(
@@ -112,7 +100,7 @@ def test_a_type_is_found_behind_references_and_unions(value, declared, expected)
 )
 def test_every_declared_type_gives_a_value_of_that_type(value, kind, expected):
     """Reported as vllm-project/vllm#47906, AtomicBot-ai/atomic-agent#182."""
-    found = arguments(value, {"type": kind})
+    found = argument(value, {"type": kind})
     assert (found, type(found)) == (expected, type(expected))
 
 

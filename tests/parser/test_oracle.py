@@ -5,25 +5,15 @@ Rules: inputs are spelled out, answers come from wire_format, never from a run.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.parser.oracle import Result, read
+from tests.parser.oracle import read
 from tests.parser.strategies import reasons, soups, splits, tool, turns
-
-CASES = [
-    json.loads(line)
-    for line in (Path(__file__).parent.parent / "cases" / "wire.jsonl")
-    .read_text("utf-8")
-    .splitlines()
-]
-
+from tests.parser.wire_cases import CASES, EVERY_CASE, assert_answer, reason
 
 TOOLS = [tool("ping"), tool("save", body={"type": "string"}), tool("wipe"), tool("mail.send")]
 
@@ -39,27 +29,17 @@ def message(name: str, **values: str) -> str:
     return f" to={name}<|message|>{block(name, **values)}"
 
 
-def as_fields(result: Result) -> dict[str, Any]:
-    calls = [{"name": name, "arguments": arguments} for name, arguments in result.calls]
-    return {
-        "reasoning": result.reasoning,
-        "content": result.content,
-        "tool_calls": calls,
-        "rejected": result.rejected,
-        "complete": result.complete,
-    }
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@EVERY_CASE
 def test_every_wire_case_is_read_as_expected(case):
-    reason = {"eos": "stop", "length": "length"}[case["stop"]]
-    found = as_fields(read(case["input"], case["tools"], reason))
-    wanted = {key: value for key, value in case["expect"].items() if value is not None}
-    if wanted.get("rejected") == "some":
-        assert found["rejected"]
-        del wanted["rejected"]
-    # As JSON text, so that 1, 1.0 and true differ and the order of arguments counts.
-    assert json.dumps({key: found[key] for key in wanted}) == json.dumps(wanted)
+    found = read(case["input"], case["tools"], reason(case))
+    assert_answer(
+        case,
+        reasoning=found.reasoning,
+        content=found.content,
+        calls=found.calls,
+        rejected=found.rejected,
+        complete=found.complete,
+    )
 
 
 def test_no_wire_case_leaves_all_its_fields_unchecked():

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import atem
 from tests.parser import strategies as some
 from tests.parser.folding import (
-    CASES,
-    REASONS,
     as_pieces,
     checked,
     ends_no_message,
@@ -22,6 +19,7 @@ from tests.parser.folding import (
     stays_reasoning,
 )
 from tests.parser.strategies import STRING, quoted_block, reasons, soups, tool, transcript, turns
+from tests.parser.wire_cases import EVERY_CASE, reason
 
 pytestmark = patience
 drawn = turns() | soups()
@@ -59,9 +57,9 @@ def test_both_stages_say_what_the_one_machine_says(turn, reason, cuts, later_cut
     assert both_stages(text, range(2000), **options) == one
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
+@EVERY_CASE
 def test_both_stages_agree_on_every_wire_case(case):
-    options = {"tools": case["tools"], "reason": REASONS[case["stop"]]}
+    options = {"tools": case["tools"], "reason": reason(case)}
     one = facts(atem.parse(case["input"], **options))
     assert both_stages([case["input"]], [], **options) == one
     assert both_stages(case["input"], range(2000), **options) == one

@@ -12,9 +12,9 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 import atem
 from atem import Piece
 from atem.tokenizer import byte_table
-from tests.parser.spelling import END, EOM, EOT, MESSAGE, START, TOOLS, call, tiled, to, turn
-
-MARKERS = (START, MESSAGE, EOM, EOT, END)
+from tests.parser.folding import as_pieces, tiled
+from tests.parser.spelling import TOOLS, call, to, turn
+from tests.parser.strategies import MARKERS
 
 TURN = turn(
     to("self", "Ebb 🌊 at nine?"),
@@ -53,12 +53,8 @@ def spelled(text: str) -> list[int]:
 
 def pieces(text: str) -> list[Piece]:
     """``text`` with its markers as special pieces, and every other character a piece."""
-    found: list[Piece] = []
-    while text:
-        marker = next((one for one in MARKERS if text.startswith(one)), None)
-        found.append(Piece(marker or text[0], special=marker is not None))
-        text = text[len(found[-1].text) :]
-    return found
+    runs = as_pieces(text)
+    return [piece for run in runs for piece in ([run] if run.special else plain(run.text))]
 
 
 def plain(text: str) -> list[Piece]:
@@ -77,4 +73,4 @@ def read_ids(*tokens: list[int], **options: Any) -> atem.Turn:
     options.setdefault("tools", TOOLS)
     options.setdefault("tokenizer", TOKENIZER)
     length = len(TOKENIZER.decode(stream, skip_special_tokens=False))
-    return atem.collect(tiled(list(atem.parse_stream(stream, **options)), length))
+    return atem.collect(tiled(atem.parse_stream(stream, **options), length))
