@@ -4,7 +4,8 @@ Rules: knows jsonschema, not tools. Imported on the first validation or check.
 Where jsonschema's own keyword could take more than linear time in a value (a
 pattern that backtracks, items compared pairwise), it is replaced here by one
 that gives the same answer. (``unevaluatedProperties`` beside ``patternProperties``
-is left to jsonschema.)
+is left to jsonschema.) What multiplies, alternatives that refer to themselves,
+ends with the :class:`~atem.tools.budget.Budget` of the validation.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from .pattern import occurs
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from .budget import Budget
+
 Schema: TypeAlias = dict[str, Any]
 
 TYPING: Final = ("type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref")
@@ -44,9 +47,14 @@ class Checker:
         # Without a registry of its own jsonschema would fetch what a reference names.
         self._validator: Any = _bounded(self._draft)(schema, registry=Registry())
 
-    def errors(self, value: object) -> Iterator[ValidationError]:
-        """The errors for ``value`` as jsonschema finds them, one by one."""
-        yield from self._validator.iter_errors(value)
+    def errors(self, value: object, budget: Budget) -> Iterator[ValidationError]:
+        """The errors for ``value`` as jsonschema finds them, one by one.
+
+        Raises TooCostly when ``budget`` is used up.
+        """
+        # Of what jsonschema hands to each validator that it derives, this alone is ours to use:
+        # formats are not checked.
+        yield from self._validator.evolve(format_checker=budget).iter_errors(value)
 
     def check(self) -> None:
         """Raise jsonschema's SchemaError if the schema is not valid under its own draft.
@@ -68,7 +76,39 @@ class Checker:
 @cache  # jsonschema has a handful of drafts, and building a class is slow
 def _bounded(draft: Any) -> Any:
     """The validator class of ``draft`` with our bounds in it."""
-    return _extend(draft, {**_nullable(draft), **KEYWORDS})
+    made = _extend(draft, {**_nullable(draft), **KEYWORDS})
+    made.evolve, made.iter_errors = _counted_evolve(made.evolve), _counted(made.iter_errors)
+    return made
+
+
+def _counted_evolve(evolve: Any) -> Any:
+    """``evolve`` as a step, and never out of the bounds.
+
+    jsonschema's own leaves the class for that of a draft which a schema inside names.
+    """
+
+    def bounded(validator: Any, **changes: Any) -> Any:
+        made = evolve(validator, **changes)
+        if type(made) is not type(validator):
+            draft: Any = type(made)
+            made = _bounded(draft)(
+                made.schema,
+                registry=made._registry,  # noqa: SLF001 - evolve hands on the same four
+                _resolver=made._resolver,  # noqa: SLF001
+                format_checker=made.format_checker,
+            )
+        made.format_checker.spend()
+        return made
+
+    return bounded
+
+
+def _counted(iter_errors: Any) -> Any:
+    def counted(validator: Any, *arguments: Any) -> Any:
+        validator.format_checker.spend()
+        return iter_errors(validator, *arguments)
+
+    return counted
 
 
 def _nullable(draft: Any) -> dict[str, Any]:
@@ -137,7 +177,12 @@ def _unique(_: Any, wanted: object, value: object, __: Schema) -> Iterator[Valid
         yield ValidationError(f"{value!r} has non-unique elements")
 
 
+def _ignored(*_: object) -> None:
+    """A keyword that says nothing about validity."""
+
+
 KEYWORDS: Final = {
+    "format": _ignored,
     "pattern": _pattern,
     "patternProperties": _pattern_properties,
     "additionalProperties": _additional_properties,

@@ -2,7 +2,8 @@
 
 Rules: values come from a model and schemas from strangers, so nothing here
 raises, fetches, or takes more than about linear time in the value; what would
-becomes a violation. jsonschema is imported on the first validation.
+becomes a violation, by count and, but for patterns, never by a clock.
+jsonschema is imported on the first validation.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from ..messages import Violation
+from .budget import Budget, TooCostly
 from .excerpt import MAX_MESSAGE, shorten
 
 if TYPE_CHECKING:
@@ -27,23 +29,32 @@ MAX_PATH: Final = 1000
 ALTERNATIVES: Final = 3
 """Branches of an ``anyOf`` or ``oneOf`` whose own complaint is quoted."""
 
+COSTLY: Final = (
+    "the schema is too costly to check on these arguments: still undecided after {} steps; "
+    "nest less, or give its anyOf and oneOf fewer branches that refer to themselves"
+)
+
 
 def validate(tool: Tool, arguments: dict[str, Any]) -> tuple[Violation, ...]:
     """The ways in which ``arguments`` differ from the tool's schema, sorted; () if none.
 
     Draft 2020-12, or the draft that the schema's ``$schema`` names. Paths are
     JSON pointers, messages have at most 200 characters, and after 32 violations
-    a last one says that there are more. A reference out of the schema and a
-    schema that breaks while it is applied are violations too. Never raises.
+    a last one says that there are more. A reference out of the schema, a schema
+    that breaks while it is applied, and one that takes more steps than 20,000
+    and 100 for each value inside ``arguments`` are violations too. Never raises.
     """
     if not tool.parameters:
         return ()
     found: list[Violation] = []
+    budget = Budget(arguments)
     try:
-        for error in islice(tool.checker.errors(arguments), MAX_VIOLATIONS + 1):
+        for error in islice(tool.checker.errors(arguments, budget), MAX_VIOLATIONS + 1):
             path = shorten(pointer(error.absolute_path), MAX_PATH)
             # One by one, so that those before a failure are kept.
             found.append(Violation(path, shorten(_message(error))))
+    except TooCostly:
+        found.append(Violation("", COSTLY.format(budget.limit)))
     except RecursionError:
         found.append(Violation("", "the arguments are nested too deeply to be checked"))
     except Exception as error:  # noqa: BLE001 - a stranger's schema can break in any way
