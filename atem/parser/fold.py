@@ -1,6 +1,7 @@
 """Events folded to the turn that they tell.
 
 Rules: folding adds nothing: whatever a :class:`Turn` says stood in an event.
+Any events fold, also those that are left of a turn after a filter.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from .events import (
     ContentDelta,
     Event,
     FinishReason,
+    MessageEnd,
     MessageStart,
     Problem,
     ReasoningDelta,
@@ -121,9 +123,10 @@ def _response_call(call: ToolCall) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Draft:
-    """A message in the making."""
+    """A message in the making. ``implied``: no ``MessageStart`` opened it."""
 
     recipient: str | None
+    implied: bool = False
     text: list[str] = field(default_factory=list)
     calls: list[ToolCall | RejectedCall] = field(default_factory=list)
 
@@ -142,33 +145,45 @@ class _Fold:
         self.calls: list[ToolCall] = []
         self.rejected: list[RejectedCall] = []
         self.drafts: list[_Draft] = []
+        self.open: _Draft | None = None
         self.problems: list[Problem] = []
         self.end: TurnEnd | None = None
 
-    @property
-    def draft(self) -> _Draft:
-        return self.drafts[-1]
+    def draft(self, implied: str | None = None) -> _Draft:
+        """The open message; an event outside of one opens one, to ``implied``."""
+        found = self.open
+        if found is None or (found.implied and found.recipient != implied):
+            found = self._opened(_Draft(implied, implied=True))
+        return found
+
+    def _opened(self, draft: _Draft) -> _Draft:
+        self.drafts.append(draft)
+        self.open = draft
+        return draft
 
     def message_start(self, event: MessageStart) -> None:
-        self.drafts.append(_Draft(event.recipient))
+        self._opened(_Draft(event.recipient))
+
+    def message_end(self, _: MessageEnd) -> None:
+        self.open = None
 
     def reasoning_delta(self, event: ReasoningDelta) -> None:
         self.reasoning.append(event.text)
         if event.start != event.end:  # the newline between two bodies is in neither
-            self.draft.text.append(event.text)
+            self.draft(wire.SELF).text.append(event.text)
 
     def content_delta(self, event: ContentDelta) -> None:
         self.content.append(event.text)
-        self.draft.text.append(event.text)
+        self.draft().text.append(event.text)
 
     def call_end(self, event: CallEnd) -> None:
         self.calls.append(event.call)
-        self.draft.calls.append(event.call)
+        self.draft().calls.append(event.call)
 
     def call_rejected(self, event: CallRejected) -> None:
         if event.rejected is not None:
             self.rejected.append(event.rejected)
-            self.draft.calls.append(event.rejected)
+            self.draft().calls.append(event.rejected)
 
     def problem(self, event: Problem) -> None:
         self.problems.append(event)
@@ -192,6 +207,7 @@ class _Fold:
 
 _HANDLERS: Final = {
     MessageStart: _Fold.message_start,
+    MessageEnd: _Fold.message_end,
     ReasoningDelta: _Fold.reasoning_delta,
     ContentDelta: _Fold.content_delta,
     CallEnd: _Fold.call_end,
@@ -202,7 +218,11 @@ _HANDLERS: Final = {
 
 
 def collect(events: Iterable[Event]) -> Turn:
-    """Fold the events of one turn. Without its ``TurnEnd`` the turn counts as cut."""
+    """Fold the events of one turn. Without its ``TurnEnd`` the turn counts as cut.
+
+    Some may have been filtered out: outside a message, reasoning opens one to
+    ``self`` and any other event one without recipient.
+    """
     fold = _Fold()
     for event in events:
         handler: Any = _HANDLERS.get(type(event))

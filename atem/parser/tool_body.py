@@ -15,7 +15,7 @@ from .calls import Invoke, Reading
 from .lexer import TAGS
 from .provisional import Provisional
 from .rope import Rope
-from .states import FLAT, STRUCTURE, Place
+from .states import FLAT, IN_TAG, STRUCTURE, Place
 
 if TYPE_CHECKING:
     import re
@@ -205,14 +205,6 @@ class ToolBody:
     def _value_is_open(self) -> bool:
         return self._first.place is Place.VALUE
 
-    @property
-    def in_invoke(self) -> bool:
-        """Whether an invoke is open, as far as the body reads (wire_format 3.1.6)."""
-        second = self.second
-        if self._first.place is not Place.FAILED or second is None:
-            return self._first.is_open
-        return second.is_open
-
     def begin(self, text: str, at: int, *, plain: bool, before: str = "") -> None:
         """Keep the text of which the body is the end: ``text`` begins at position ``at``.
 
@@ -260,6 +252,8 @@ class ToolBody:
         """Whether the end of the stream behind ``tail`` cut a tag that might stand here."""
         failed = self._first.place is Place.FAILED and self.second is not None
         reading = self.second if failed and self.second is not None else self._first
+        if reading.place in IN_TAG:
+            return wire.MESSAGE.startswith(tail)  # noise in a name (wire_format 5.7)
         return any(tag.startswith(tail) for tag in STRUCTURE[reading.place])
 
     def candidate(self, end: int, terminator: str | None) -> Candidate:

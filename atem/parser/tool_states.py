@@ -77,9 +77,9 @@ class ToolStates(Framing):
     def interruption_text(self, text: str, pos: int, end: int) -> int:
         """Text in a header inside a tool body."""
         pos = self._header.take(text, pos, end)
-        if self._header.phase is Phase.OTHER_ROLE and not self._body.in_invoke:
-            self._interrupt(pos)
-        elif self._header.phase in (Phase.FAILED, Phase.OTHER_ROLE):
+        if self._header.phase is Phase.OTHER_ROLE:
+            self._interrupt_by_role()
+        elif self._header.phase is Phase.FAILED:
             self._no_interruption()
         return pos
 
@@ -102,9 +102,11 @@ class ToolStates(Framing):
         else:
             self._no_interruption()
 
-    def _interrupt(self, pos: int) -> None:
-        """A header of another role ends the turn (wire_format 3.1.6)."""
-        if self._decide(self._body.candidate(self._header.start, None), Ending()):
+    def _interrupt_by_role(self) -> None:
+        """A header of another role ends the turn, but inside an invoke (wire_format 3.1.6)."""
+        candidate = self._body.candidate(self._header.start, None)
+        chosen = candidate.chosen
+        if (chosen is None or not chosen.is_open) and self._decide(candidate, Ending()):
             self._go(Signal.ROLE_HEADER)
             self._text_after_turn(self._header.start)
         else:
