@@ -80,8 +80,7 @@ class Turn:
 
 
 def _chat_call(call: ToolCall) -> dict[str, Any]:
-    name = f"{call.namespace}.{call.name}" if call.namespace else call.name
-    function = {"name": name, "arguments": call.arguments_json}
+    function = {"name": call.wire_name, "arguments": call.arguments_json}
     return {"id": call.id, "type": "function", "function": function}
 
 

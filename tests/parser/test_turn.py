@@ -15,6 +15,7 @@ from openai.types.responses import (
 from pydantic import TypeAdapter
 
 import atem
+from atem import ContentDelta, Message, MessageEnd, MessageStart
 from tests.parser.spelling import (
     EOM,
     HALF,
@@ -197,6 +198,22 @@ def test_events_without_their_end_are_a_cut_turn():
 def test_a_provisional_call_is_not_in_a_turn():
     found = atem.collect(events(call("ping"))[:3])
     assert (found.calls, found.rejected) == ((), ())
+
+
+def test_events_outside_a_message_open_one_so_that_a_filtered_stream_has_a_turn():
+    lone = atem.collect([ContentDelta("a", 0, 1)])
+    assert (lone.content, lone.messages) == ("a", (Message("assistant", "a"),))
+
+    kept = [e for e in events(FULL) if not isinstance(e, MessageStart | MessageEnd)]
+    found, whole = atem.collect(kept), read(FULL)
+    assert (found.reasoning, found.content) == (whole.reasoning, whole.content)
+    assert (found.calls, found.rejected) == (whole.calls, whole.rejected)
+    thoughts = [m.content for m in found.messages if m.recipient == "self"]
+    assert thoughts == ["Two things.", "Now count."]
+    assert {m.recipient for m in found.messages} == {"self", None}
+
+    unopened = [MessageStart("self"), MessageEnd(None, None), ContentDelta("a", 0, 1)]
+    assert [m.recipient for m in atem.collect(unopened).messages] == ["self", None]
 
 
 # ---- Chat Completions -------------------------------------------------------------------------------
