@@ -1,6 +1,6 @@
 """Tokens of every kind to text and special markers.
 
-Rules: here ends the variety of what a caller may feed (design 4.1); the
+Rules: here ends the variety of what a caller may feed; the
 machine sees decoded text and framing markers. Bytes may be cut anywhere, also
 inside a character: up to three are held, and what can never be UTF-8 becomes
 U+FFFD (wire_format 8).
@@ -30,7 +30,7 @@ _new_decoder = codecs.getincrementaldecoder("utf-8")
 
 @runtime_checkable
 class StepLike(Protocol):
-    """What an engine yields (design 6): ids with or without their text, and an end."""
+    """What an engine yields: ids with or without their text, and an end."""
 
     ids: Any
     piece: Any

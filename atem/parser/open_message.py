@@ -1,7 +1,7 @@
 """The message that is being written: opened, spoken in, closed.
 
 Rules: the only place that emits message and text events. It knows recipients
-and joins reasoning bodies (design 4.4); where a message ends it is told.
+and joins reasoning bodies (wire_format 3.3); where a message ends it is told.
 """
 
 from __future__ import annotations

@@ -1,23 +1,18 @@
 """The options of a parser, checked once.
 
-Rules: every option of design 4.3 is a field here, honoured everywhere or
+Rules: every option (docs/parser.md, "Options") is a field here, honoured everywhere or
 refused here. Values that can't work raise OptionError with the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypedDict, get_args
 
+from .. import wire
 from ..errors import OptionError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-from dataclasses import fields
-from typing import TypedDict, get_args
-
 from ..tools import ToolSet
 from ..tools.names import NameRule
 
@@ -45,7 +40,7 @@ def new_call_id() -> str:
 
 
 class ParserOptions(TypedDict, total=False):
-    """The keyword options of every parsing function (design 4.3), as a type checker sees them."""
+    """The keyword options of every parsing function, as a type checker sees them."""
 
     tools: object
     tokenizer: object | None
@@ -66,7 +61,7 @@ class ParserOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The options in force, with the defaults of design 4.3."""
+    """The options in force, with their defaults."""
 
     tools: ToolSet
     unknown: Unknown = "reject"
@@ -75,7 +70,7 @@ class Options:
     validate: Validate = "report"
     recover: frozenset[str] = frozenset(("reasoning",))
     channel: str | None = None
-    max_header: int = 256
+    max_header: int = wire.MAX_HEADER
     max_call_chars: int = 16 * 1024 * 1024
     strict_recipient: bool = False
     one_invoke_per_message: bool = False
@@ -89,9 +84,8 @@ class Options:
         known = {field.name for field in fields(cls)}
         for name in given:
             if name not in known:
-                raise TypeError(
-                    f"unknown parser option {name!r}; the options are {', '.join(sorted(known))}"
-                )
+                names = ", ".join(sorted({*known, "tokenizer"}))
+                raise TypeError(f"unknown parser option {name!r}; the options are {names}")
         chosen = dict(given)
         chosen["tools"] = ToolSet.of(given.get("tools"))
         if "recover" in chosen:
@@ -125,7 +119,7 @@ class Options:
                 "channel and framed exclude each other: a framed stream names every channel itself"
             )
         if self.channel is not None and (
-            not self.channel or any(c in " \t\r\n<" for c in self.channel)
+            not self.channel or any(c in wire.BREAKS_HEADER for c in self.channel)
         ):
             raise OptionError(
                 f"channel={self.channel!r} can't be a recipient: "

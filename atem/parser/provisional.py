@@ -1,4 +1,4 @@
-"""Calls as they form: the provisional events of the first reading (design 4.2).
+"""Calls as they form: the provisional events of the first reading.
 
 Rules: what is announced here is a promise to end it: each ``CallStart`` is
 followed by a ``CallEnd`` or a ``CallRejected`` of the same index. Nothing here
@@ -86,7 +86,7 @@ class Provisional:
         """Begin a parameter whose tag reaches to ``end``.
 
         A string's opening is emitted at once; anything else is told whole at its
-        close. A repeated parameter takes the call back (design 4.2).
+        close. A repeated parameter takes the call back.
         """
         live = self._live
         if live is None:

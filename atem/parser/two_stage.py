@@ -1,4 +1,4 @@
-"""The parser cut in two, for servers that keep a reasoning and a tool parser (design 4.5).
+"""The parser cut in two, for servers that keep a reasoning and a tool parser.
 
 Rules: the first stage decides where messages end, takes reasoning out and
 passes the rest on as text in which every message is framed, so that the second

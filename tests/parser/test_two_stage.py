@@ -119,9 +119,11 @@ def said(quotations):
     return st.lists(st.tuples(recipients, bodies.map("{}.".format)), min_size=1, max_size=4)
 
 
-def assert_only_said(messages, tokens, tools):
+def assert_only_said(messages, tokens, tools, *, joined):
+    passed_on = list(atem.split_channels(tokens, tools=tools))
     reasoning, text = first_stage(tokens, tools=tools)
-    two = atem.parse(text, tools=tools, framed=True)
+    texts = [item for item in passed_on if isinstance(item, atem.Text)]
+    two = atem.parse(text if joined else texts, tools=tools, framed=True)
     assert reasoning == "\n".join(body for to, body in messages if to == "self")
     assert two.content == "".join(body for to, body in messages if to != "self")
     assert (two.calls, two.rejected) == ((), ())
@@ -133,7 +135,8 @@ def test_a_header_quoted_in_an_answer_is_no_call_in_the_second_stage(messages):
     fits = {"self": stays_reasoning}
     fitting = [(to, body) for to, body in messages if fits.get(to, ends_no_message)(body)]
     text = some.BOUNDARY.join(f" to={to}<|message|>{body}" for to, body in fitting)
-    assert_only_said(fitting, [text], [WIPE])
+    assert_only_said(fitting, [text], [WIPE], joined=True)
+    assert_only_said(fitting, [text], [WIPE], joined=False)
 
 
 @examples(300)
@@ -143,4 +146,5 @@ def test_a_transcript_quoted_in_plain_pieces_is_no_call_in_the_second_stage(mess
     for recipient, body in messages:
         header = f"<|start|>assistant to={recipient}<|message|>"
         tokens += [*as_pieces(header), atem.Piece(body), atem.Piece("<|eom|>", special=True)]
-    assert_only_said(messages, tokens, [WIPE])
+    # As plain text the quotation is a transcript; only the Text objects know better.
+    assert_only_said(messages, tokens, [WIPE], joined=False)
