@@ -23,10 +23,13 @@ TABLE = [
     (["a.b.fn"], "a.b.a.b.fn", "a.b.fn"),
     (["read"], "functions.read", "read"),
     (["read"], "default_api.read", "read"),
-    (["read"], "functions.tools.read", "read"),
+    (["read"], "functions.tools.read", None),
     (["calendar.list"], "mail.list", None),
     (["mail.send", "list"], "mail.list", None),
     (["mail.send", "list"], "mail.inbox.list", None),
+    (["list", "mail.send", "calendar.list"], "functions.list", "list"),
+    (["list", "mail.send", "calendar.list"], "functions.calendar.list", None),
+    (["list", "mail.send", "calendar.list"], "functions.mail.list", None),
     (["ledger.post"], "post", None),
     (["ledger.post"], "functions.ledger.post", None),
     (["read", "path"], "read.path", None),
@@ -94,8 +97,8 @@ def by_the_letter(declared: list[str], raw: str) -> set[str]:
         name
         for name in declared
         if "." not in name
-        and raw.endswith(f".{name}")
-        and not any(other.split(".")[0] == raw.split(".", maxsplit=1)[0] for other in declared)
+        and raw.split(".") == [raw.split(".")[0], name]
+        and not any(other.split(".")[0] == raw.split(".")[0] for other in declared)
     }
 
 
