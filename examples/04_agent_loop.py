@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
 
 import atem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NOTES = {"notes.txt": "Buy rope. Ask Ana about the tide table."}
 
@@ -27,14 +24,21 @@ def policy(call: atem.ToolCall) -> atem.Decision:
     return atem.Allow() if harmless else atem.Deny("only the files in this folder")
 
 
-def replies(turn: atem.Turn) -> Iterator[atem.Message]:
-    """A result for each call, and for each rejected one what was wrong with it."""
-    for call in turn.calls:
-        decision, tool = policy(call), TOOLS.get(call.name)
-        run = isinstance(decision, atem.Allow) and tool is not None
-        output = tool.call(call.arguments) if tool and run else f"Not run: {decision}"
-        yield atem.Message("tool", content=output, name=call.name, call_id=call.id)
-    yield from map(TOOLS.feedback, turn.rejected)
+def run(call: atem.ToolCall) -> str:
+    """The result as text, or why there is none: the model is told either way."""
+    decision, tool = policy(call), TOOLS.get(call.wire_name)
+    if tool is None or not isinstance(decision, atem.Allow):
+        return f"Not run: {decision}"
+    try:
+        result = tool.call(call.arguments)
+    except Exception as error:  # noqa: BLE001 - a tool may raise anything, and the loop goes on
+        return f"{type(error).__name__}: {error}"
+    return result if isinstance(result, str) else json.dumps(result)
+
+
+def reply(call: atem.ToolCall) -> atem.Message:
+    """The message that answers a call; TOOLS.feedback is the same for a rejected one."""
+    return atem.Message("tool", content=run(call), name=call.wire_name, call_id=call.id)
 
 
 CALL = """ to={0}<|message|><atem:function_calls>
@@ -49,6 +53,6 @@ conversation = [atem.Message("user", content="Whom did I want to ask?")]
 for written in SCRIPT:
     prompt = atem.render(conversation, tools=TOOLS).text()
     print(f"--- a prompt of {len(prompt)} characters ends with:", prompt[-400:], sep="\n")
-    turn = atem.parse(written, tools=TOOLS)
-    conversation = [*conversation, *turn.messages, *replies(turn)]
+    turn = atem.parse(written, tools=TOOLS, validate="reject", reason="stop")
+    conversation += [*turn.messages, *map(reply, turn.calls), *map(TOOLS.feedback, turn.rejected)]
 print("---", turn.content, sep="\n")

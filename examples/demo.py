@@ -78,7 +78,7 @@ def main() -> int:
         if not as_written(turn, about["expect"]):
             wrong += 1
             print(styled(f"   {path.stem}.json says something else\n", "bad"))
-    print(f"not as written: {wrong} of {len(paths)}")
+    print(f"{len(paths) - wrong} of {len(paths)} as written")
     return min(wrong, 1)
 
 

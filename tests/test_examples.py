@@ -99,8 +99,10 @@ def test_the_agent_loop_tells_the_model_that_its_tool_does_not_exist():
 def test_the_demo_shows_every_turn_and_finds_each_as_written():
     finished = run("demo.py")
     assert finished.returncode == 0, finished.stdout + finished.stderr
-    headings = [line for line in finished.stdout.splitlines() if line[:2].isdigit()]
-    assert len(headings) == len(list((FOLDER / "turns").glob("*.atem")))
+    headings = [line for line in finished.stdout.splitlines()[:-1] if line[:2].isdigit()]
+    turns = len(list((FOLDER / "turns").glob("*.atem")))
+    assert len(headings) == turns
+    assert finished.stdout.endswith(f"\n{turns} of {turns} as written\n")
 
 
 def test_the_demo_is_plain_text_when_nobody_watches():
@@ -114,4 +116,4 @@ def test_the_demo_fails_when_a_turn_is_not_as_written(tmp_path):
         copy.write_bytes(path.read_bytes().replace(b'"reasoning": "They', b'"reasoning": "We'))
     finished = run(str(tmp_path / "demo.py"))
     assert finished.returncode == 1
-    assert finished.stdout.endswith("not as written: 1 of 1\n")
+    assert finished.stdout.endswith("\n0 of 1 as written\n")

@@ -28,10 +28,10 @@ MAX_LISTED: Final = 40
 """Tools, and violations, that are listed; the rest is counted."""
 
 SENTENCES: Final[dict[RejectReason, str]] = {
-    "unknown_tool": "There is no tool called {name}. Nothing was run.",
-    "malformed": "The call to {name} is not in the form of a tool call. Nothing was run.",
-    "incomplete": "The call to {name} was cut off before its end. Nothing was run.",
-    "invalid_arguments": "The arguments of {name} don't fit its schema. Nothing was run.",
+    "unknown_tool": "There is no tool called {name}. This call was not run.",
+    "malformed": "The call to {name} is not in the form of a tool call. This call was not run.",
+    "incomplete": "The call to {name} was cut off before its end. This call was not run.",
+    "invalid_arguments": "The arguments of {name} don't fit its schema. This call was not run.",
 }
 
 ADVICE: Final[dict[RejectReason, str]] = {

@@ -97,8 +97,8 @@ def by_the_letter(declared: list[str], raw: str) -> set[str]:
         name
         for name in declared
         if "." not in name
-        and raw.split(".") == [raw.split(".")[0], name]
-        and not any(other.split(".")[0] == raw.split(".")[0] for other in declared)
+        and raw.split(".") == [raw.partition(".")[0], name]
+        and not any(other.partition(".")[0] == raw.partition(".")[0] for other in declared)
     }
 
 

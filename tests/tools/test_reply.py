@@ -57,8 +57,8 @@ def test_invalid_arguments_are_listed_by_path():
 
 
 @pytest.mark.parametrize("reason", ["unknown_tool", "malformed", "incomplete", "invalid_arguments"])
-def test_every_reason_says_that_nothing_was_run(reason):
-    assert "Nothing was run." in feedback(rejected(reason)).content
+def test_every_reason_says_that_this_call_was_not_run(reason):
+    assert "This call was not run." in feedback(rejected(reason)).content
     assert "without a name" in feedback(rejected(reason, raw_name="")).content
 
 
