@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 from .. import wire
 from ..errors import RenderError
 from ..messages import Message, Part, Role
-from .fields import Fields, as_fields, is_empty, make_call, read_content, text_at
+from .accepted import CHAT_CALL, CHAT_MESSAGE, as_sequence, check_fields
+from .fields import REASONING_KEYS, Fields, as_fields, is_empty, make_call, read_content, text_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
-REASONING_KEYS: Final = ("reasoning_content", "reasoning", "thinking")
 
 REFUSED_KEYS: Final = {
     "function_call": "use tool_calls",
@@ -28,18 +27,24 @@ REFUSED_KEYS: Final = {
 }
 """Keys whose content would be lost -> what to do instead."""
 
+ASSISTANT_KEYS: Final = (*REASONING_KEYS, "tool_calls", "refusal", "recipient")
+"""Keys that say something in an assistant's message, and would be lost in another's."""
+
 
 def from_chat(messages: Iterable[Any]) -> tuple[Message, ...]:
     """Chat Completions messages (dicts, or pydantic objects) as messages.
 
-    Raises RenderError for an unknown role, for content of an unknown type, and
-    for arguments that are not the JSON of an object.
+    Raises RenderError for an unknown role, for content or a field of an unknown
+    type, for what only an assistant's message can say in another's, and for
+    arguments that are not the JSON of an object.
     """
     found: list[Message] = []
-    for place, item in enumerate(messages):
+    for place, item in enumerate(as_sequence(messages, "chat messages")):
         where = f"messages[{place}]"
         fields = as_fields(item, where)
-        found += _reader(fields.get("role"), where)(fields, where)
+        read = _reader(fields.get("role"), where)
+        _check(fields, where)
+        found += read(fields, where)
     return tuple(found)
 
 
@@ -47,6 +52,16 @@ def _reader(role: object, where: str) -> Callable[[Fields, str], Iterator[Messag
     if not isinstance(role, str) or role not in READERS:
         raise RenderError(f"{where} has the role {role!r}; roles are {', '.join(READERS)}")
     return READERS[role]
+
+
+def _check(fields: Fields, where: str) -> None:
+    check_fields(fields, CHAT_MESSAGE, where)
+    lost = [key for key in ASSISTANT_KEYS if fields.get(key)]
+    if lost and fields["role"] != wire.ASSISTANT:
+        raise RenderError(
+            f"{where} has the role {fields['role']!r} and {lost[0]!r}, which only an assistant's "
+            "message can say; leave it out, or correct the role"
+        )
 
 
 def _plain(role: Role) -> Callable[[Fields, str], Iterator[Message]]:
@@ -66,10 +81,10 @@ def _assistant(fields: Fields, where: str) -> Iterator[Message]:
         yield Message("assistant", reasoning, recipient=wire.SELF)
     content = _answer(fields, where)
     recipient = fields.get("recipient") or wire.USER
-    calls = fields.get("tool_calls") or ()
+    calls = as_sequence(fields.get("tool_calls") or (), f"{where}.tool_calls")
     if not calls:
         ends = fields.get("end_turn")
-        ends = recipient == wire.USER if ends is None else bool(ends)
+        ends = recipient == wire.USER if ends is None else ends
         yield Message("assistant", content, recipient=recipient, end_turn=ends)
         return
     if not is_empty(content):
@@ -112,6 +127,7 @@ def _reasoning(fields: Fields, where: str) -> str:
 
 def _call(call: Any, place: int, where: str) -> Message:
     fields = as_fields(call, where)
+    check_fields(fields, CHAT_CALL, where)
     function = as_fields(fields.get("function"), f"{where}.function")
     made = make_call(
         text_at(function, "name", f"{where}.function"),

@@ -7,8 +7,7 @@ that share a beginning share the beginning of their prompts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from .. import wire
 from ..errors import OptionError, RenderError
@@ -16,6 +15,7 @@ from ..messages import Message, ToolCall
 from ..tools import ToolSet
 from ..tools.names import head
 from . import phrases
+from .accepted import as_sequence, check_message, check_options
 from .chat import from_chat
 from .effort import strength_of
 from .fields import as_fields
@@ -24,6 +24,9 @@ from .prompt import Prompt, Writer, as_parts
 from .system import Recipients, System, tail
 from .turn import open_header, write_assistant, write_header
 from .values import header_name, tag_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 SYSTEM_ROLES: Final = ("system", "developer")
 
@@ -57,10 +60,17 @@ def render(
     Raises RenderError for what has no faithful form, InvalidTool for tools
     that can't be called, OptionError for options that can't work.
     """
+    check_options(
+        channel=channel,
+        add_generation_prompt=add_generation_prompt,
+        current_date=current_date,
+        knowledge_cutoff=knowledge_cutoff,
+        tool_namespace_descriptions=tool_namespace_descriptions,
+    )
+    _check_options(recipients, channel, add_generation_prompt=add_generation_prompt)
     messages = read(conversation)
     toolset = ToolSet.of(tools)
     toolset.check()
-    _check_options(recipients, channel, add_generation_prompt=add_generation_prompt)
     described = {**_by_head(toolset), **(tool_namespace_descriptions or {})}
     system = System(strength_of(reasoning_strength, effort), tail(toolset, recipients, described))
     out = Writer()
@@ -81,12 +91,7 @@ def render(
 
 def read(conversation: Sequence[Any]) -> tuple[Message, ...]:
     """The conversation as messages, whichever of the three forms it is in. Raises RenderError."""
-    if isinstance(conversation, str | bytes | Mapping):
-        raise RenderError(
-            f"a conversation is a sequence of messages, not a {type(conversation).__name__}; "
-            "put a single message in a list"
-        )
-    given = tuple(conversation)
+    given = as_sequence(conversation, "a conversation")
     ready = tuple(item for item in given if isinstance(item, Message))
     if len(ready) == len(given):
         return ready
@@ -115,7 +120,7 @@ def _by_head(tools: ToolSet) -> dict[str, str]:
 def _write_messages(out: Writer, messages: Sequence[Message], system: System) -> None:
     names: dict[str, str] = {}
     for place, message in enumerate(messages):
-        _check_fields(message, place)
+        _check_message(message, place)
         if message.role == wire.ASSISTANT:
             follower = messages[place + 1] if place + 1 < len(messages) else None
             followed = follower is not None and follower.role == wire.ASSISTANT
@@ -129,7 +134,8 @@ def _write_messages(out: Writer, messages: Sequence[Message], system: System) ->
             _write_plain(out, message.role, message)
 
 
-def _check_fields(message: Message, place: int) -> None:
+def _check_message(message: Message, place: int) -> None:
+    check_message(message, f"message {place}")
     if message.role not in (wire.ASSISTANT, *wire.OTHER_ROLES):
         raise RenderError(f"message {place} has the unknown role {message.role!r}")
     as_parts(message.content, f"message {place}")

@@ -44,6 +44,6 @@ def strength_of(reasoning_strength: str | None = None, effort: str | None = None
 def _look_up(option: str, name: str | None, table: dict[str, str]) -> str | None:
     if name is None:
         return None
-    if name not in table:
+    if not isinstance(name, str) or name not in table:
         raise OptionError(f"{option}={name!r} is unknown; use one of {', '.join(table)}")
     return table[name]

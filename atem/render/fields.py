@@ -17,6 +17,9 @@ from .values import dump
 
 Fields: TypeAlias = Mapping[str, Any]
 
+REASONING_KEYS: Final = ("reasoning_content", "reasoning", "thinking")
+"""Where chat messages have their reasoning."""
+
 TEXT_PARTS: Final = {
     "text": "text",
     "input_text": "text",
@@ -72,10 +75,11 @@ def _part(part: Any, where: str) -> Part:
         return TextPart(part)
     fields = as_fields(part, where, "a string, a dict, TextPart, ImagePart or VideoPart")
     kind = fields.get("type")
-    if kind in TEXT_PARTS:
-        return TextPart(text_at(fields, TEXT_PARTS[kind], where))
-    if kind in MEDIA_PARTS:
-        return MEDIA_PARTS[kind](_source(fields))
+    known = kind if isinstance(kind, str) else ""  # a list can't even be looked up
+    if known in TEXT_PARTS:
+        return TextPart(text_at(fields, TEXT_PARTS[known], where))
+    if known in MEDIA_PARTS:
+        return MEDIA_PARTS[known](_source(fields))
     raise RenderError(
         f"{where} has type {kind!r}, which the model can't be shown; "
         f"types are {', '.join((*TEXT_PARTS, *MEDIA_PARTS))}"

@@ -16,13 +16,17 @@ from .. import wire
 from ..errors import RenderError
 from ..messages import Message, TextPart
 from ..tools.definition import CUSTOM_INPUT
-from .fields import Fields, as_fields, make_call, read_content, text_at
+from .accepted import ITEM_CALL, as_sequence, check_fields
+from .fields import REASONING_KEYS, Fields, as_fields, make_call, read_content, text_at
 from .prompt import as_parts
 
 Reader: TypeAlias = Callable[[Fields, str], Message | None]
 """``(item, where it stands) -> message``, None for nothing to show."""
 
 ROLES: Final = ("system", "developer", "user", "assistant")
+
+CHAT_KEYS: Final = ("tool_calls", "function_call", *REASONING_KEYS)
+"""What a chat message says beside its content, and items say as items of their own."""
 
 
 def from_items(items: Iterable[Any]) -> tuple[Message, ...]:
@@ -36,7 +40,7 @@ def from_items(items: Iterable[Any]) -> tuple[Message, ...]:
     """
     calls: set[str | None] = set()
     found: list[Message] = []
-    for place, item in enumerate(items):
+    for place, item in enumerate(as_sequence(items, "items")):
         where = f"items[{place}]"
         fields = as_fields(item, where)
         message = _reader(fields, where)(fields, where)
@@ -72,6 +76,11 @@ def _message(fields: Fields, where: str) -> Message:
     role = fields.get("role")
     if role not in ROLES:
         raise RenderError(f"{where} has the role {role!r}; roles of items are {', '.join(ROLES)}")
+    if lost := [key for key in CHAT_KEYS if fields.get(key)]:
+        raise RenderError(
+            f"{where} has {lost[0]!r}, which is no part of an item; make it an item of its own, or "
+            "read the conversation with from_chat"
+        )
     content = read_content(fields.get("content"), f"{where}.content")
     return Message(role, content, recipient=wire.USER if role == wire.ASSISTANT else None)
 
@@ -94,11 +103,12 @@ def _custom_call(fields: Fields, where: str) -> Message:
 
 
 def _call(fields: Fields, arguments: Any, where: str) -> Message:
+    check_fields(fields, ITEM_CALL, where)
     made = make_call(
-        text_at(fields, "name", where),
+        fields["name"],
         arguments,
         where=where,
-        call_id=text_at(fields, "call_id", where),
+        call_id=fields["call_id"],
         namespace=fields.get("namespace") or None,
         index=0,
     )

@@ -14,6 +14,7 @@ from .. import wire
 from ..errors import RenderError
 from ..messages import Content, ImagePart, Part, TextPart, VideoPart
 from ..tokenizer import Tokenizer, wrap
+from .accepted import TEXT_PART, check_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -163,7 +164,10 @@ def as_parts(content: Content, where: str = "a message") -> tuple[Part, ...]:
 
 
 def _as_part(part: object, where: str) -> Part:
-    if isinstance(part, TextPart | ImagePart | VideoPart):
+    if isinstance(part, TextPart):
+        check_object(part, TEXT_PART, f"a text part of {where}")
+        return part
+    if isinstance(part, ImagePart | VideoPart):
         return part
     if isinstance(part, str):
         return TextPart(part)

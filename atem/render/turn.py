@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from .. import wire
 from ..errors import RenderError
 from ..messages import Message, RejectedCall, ToolCall
+from .accepted import as_sequence, check_message
 from .prompt import Prompt, Writer
 from .values import arguments_text, header_name, tag_name
 
@@ -31,9 +32,10 @@ def render_turn(turn: Sequence[Message] | Any) -> Prompt:
     as none. An empty turn is an empty prompt. Raises RenderError for another
     role, for a rejected call, and for a message inside that ends the turn.
     """
-    messages: Sequence[Message] = getattr(turn, "messages", turn)
+    messages: Sequence[Message] = as_sequence(getattr(turn, "messages", turn), "a turn")
     out = Writer()
     for place, message in enumerate(messages):
+        check_message(message, f"messages[{place}]")
         last = place == len(messages) - 1
         if message.role != wire.ASSISTANT or (message.end_turn and not last):
             raise RenderError(
