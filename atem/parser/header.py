@@ -151,5 +151,6 @@ class Header:
 
     def _run(self, pattern: re.Pattern[str], text: str, pos: int, end: int) -> int:
         """The end of the run of ``pattern`` at ``pos``; one past the limit is enough of it."""
-        found = pattern.match(text, pos, min(end, pos + self.limit + 1 - len(self.text)))
+        room = self.limit - len(wire.MESSAGE) + 1 - len(self.text)
+        found = pattern.match(text, pos, min(end, pos + room))
         return pos if found is None else found.end()

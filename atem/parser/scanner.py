@@ -53,6 +53,7 @@ MarkerHandler = Callable[[Any, str, str, int, int], int]
 
 
 _quote: Final = encode_basestring  # values.escape_json without a call in between
+_HELD_STEP: Final = 8
 _search_tool: Final = lexer.TOOL.search
 
 
@@ -276,17 +277,38 @@ class Scanner:
                 self._base, self._plain = base, plain
                 pos = self._seam(text, len(tail))
         self._base, self._plain = base, plain
-        size, lexers = len(text), self._lexers
+        size = len(text)
         while pos < size:
-            state = self.state
-            found = lexers[state][plain].search(text, pos)
-            start = size if found is None else found.start()
-            if start > pos:
-                reached = self.texts[state](self, text, pos, start)
-                if reached != start or self.state is not state:
-                    pos = reached
-                    continue
-            pos = start if found is None else self._marker(found, text, pos)
+            scan = self._scan_held if self.state in HOLDING else self._scan_body
+            pos = scan(text, pos, size, plain)
+
+    def _scan_body(self, text: str, pos: int, size: int, plain: bool) -> int:
+        """Take the text up to the next marker, then the marker; the position reached."""
+        state = self.state
+        found = self._lexers[state][plain].search(text, pos)
+        start = size if found is None else found.start()
+        if start > pos:
+            reached = self.texts[state](self, text, pos, start)
+            if found is None or reached != start or self.state is not state:
+                return reached
+        return pos if found is None else self._marker(found, text, pos)
+
+    def _scan_held(self, text: str, pos: int, size: int, plain: bool) -> int:
+        """Take a few characters, or one marker; the position reached.
+
+        What is held may turn out to be text after any character, so nothing
+        is looked for far ahead: that would be quadratic.
+        """
+        stop = pos + 1
+        if text[pos] == "<":
+            found = self._lexers[self.state][plain].match(text, pos)
+            if found is not None:
+                return self._marker(found, text, pos)
+        else:
+            stop = min(size, pos + _HELD_STEP)
+            marker = text.find("<", pos, stop)
+            stop = stop if marker < 0 else marker
+        return self._take(text, pos, stop)
 
     def _marker(self, found: re.Match[str], text: str, pos: int) -> int:
         """Hand on the marker at ``found``, or hold its beginning; the position reached."""

@@ -181,7 +181,8 @@ class _Verdict:
             self.body.provisional.withdraw()
         allowed = self._closed_alike(view) if self._strict(view) else None
         # What follows a recovered call decides whether it was a quotation (5.3): nobody saw it.
-        barred = self.ending.barred or (self.body.recovered and self.ending.cut)
+        unseen = self.ending.cut or (self.ending.unfinished and (view.is_open or view.wrapped))
+        barred = self.ending.barred or (self.body.recovered and unseen)
         for invoke in self.invokes:
             doubtful = allowed is not None and _shape(invoke) not in allowed
             self._tell_invoke(invoke, view, barred=barred or doubtful)

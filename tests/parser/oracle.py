@@ -254,7 +254,7 @@ class _Turn:
         else:
             doubtful = cut or (end.kind == "stream" and result.tail)
             sure = self._agreed(body, end) if doubtful else None
-            if body.recovered and (result.tag_open or (self.cut and self._is_last(end))):
+            if body.recovered and cut:
                 sure = set()  # whether a quotation goes on was not seen (5.3)
             for invoke in result.invokes:
                 self._invoke(invoke, sure)
