@@ -1,4 +1,4 @@
-"""The laws of the parser for whatever bytes a fuzzer makes up (design 2.1, 2.2, 2.5).
+"""The laws of the parser for whatever bytes a fuzzer makes up (docs/parser.md).
 
 Rules: data alone decides. The first bytes choose the options, the rest is the turn: UTF-8, or a row
 of markers, tags and words. It is parsed in few tokens and in many, and then: nothing raises, spans

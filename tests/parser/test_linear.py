@@ -1,4 +1,4 @@
-"""Work grows with the input, not with its square (design 2.4, wire_format 5.5, 8).
+"""Work grows with the input, not with its square (docs/parser.md, "Memory and time"; wire_format 5.5, 8).
 
 What is counted, because all else the parser does is a constant number of steps for each of it:
 

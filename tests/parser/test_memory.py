@@ -1,4 +1,4 @@
-"""Memory grows with what is held, and what is held is bounded (design 2.4, 4.3; wire_format 8).
+"""Memory grows with what is held, and what is held is bounded (docs/parser.md, "Memory and time"; wire_format 8).
 
 Measured by ``tracemalloc`` at its peak, from the first token to the last event, for a consumer that
 drops every event. The tokens are made while they are read, so the input itself is no part of it.

@@ -98,3 +98,16 @@ def test_no_problem_stands_between_two_events_of_a_call(text):
                 e.index for e in of_kind(found[:place], (atem.CallEnd, atem.CallRejected))
             }
             assert not open_calls, event
+
+
+def test_a_value_that_can_be_read_in_two_whole_ways_is_told():
+    pair = (
+        '<atem:parameter name="a">1</atem:parameter>\n<atem:parameter name="b">2</atem:parameter>'
+    )
+    told = [e.code for e in of_kind(events(turn(call("save", body=pair))), atem.Problem)]
+    assert told == ["ambiguous_value"]
+
+
+def test_a_quoted_block_that_one_reading_only_can_read_is_no_problem():
+    quoted = f"See:\n{PING}\nthere."
+    assert of_kind(events(turn(call("save", body=quoted))), atem.Problem) == []

@@ -107,3 +107,16 @@ def test_glued_needs_a_declared_tool_its_property_and_exactly_one_value(glued):
 def test_recoveries_are_independent_of_each_other():
     assert read(RUN_ON, recover={"glued"}).calls == ()
     assert read(PING, recover={"reasoning", "glued"}).calls == ()
+
+
+@pytest.mark.parametrize("ending", ["", "<|eom|>", "<|eot|>", "\n"])
+def test_a_recovered_call_whose_end_was_cut_does_not_run(ending):
+    # Whether the reasoning went on behind it, which makes it a quotation, was not seen.
+    found = read(to("self", "So." + call("ping")) + ending, reason="length")
+    assert (found.calls, [r.reason for r in found.rejected]) == ((), ["incomplete"])
+
+
+def test_a_recovered_call_whose_block_is_open_at_the_end_does_not_run():
+    text = to("self", "So." + call("ping")).removesuffix("</atem:function_calls>")
+    found = read(text)
+    assert (found.calls, found.complete) == ((), False)

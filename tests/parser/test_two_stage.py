@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -148,3 +149,15 @@ def test_a_transcript_quoted_in_plain_pieces_is_no_call_in_the_second_stage(mess
         tokens += [*as_pieces(header), atem.Piece(body), atem.Piece("<|eom|>", special=True)]
     # As plain text the quotation is a transcript; only the Text objects know better.
     assert_only_said(messages, tokens, [WIPE], joined=False)
+
+
+@pytest.mark.parametrize("marker", ["<|eot|>", "<|eom|>", "<|start|>", "<|message|>"])
+def test_a_marker_that_is_quoted_stays_quoted_between_the_stages(marker):
+    text = f" to=user<|message|>Write {marker}, always.<|eot|>"
+    passed_on = list(atem.split_channels(list(text)))
+    assert atem.parse(passed_on, framed=True).content == f"Write {marker}, always."
+
+
+def test_text_without_a_header_is_an_answer_in_the_second_stage_too_under_spark():
+    passed_on = list(atem.split_channels(["Hello."], profile="spark"))
+    assert atem.parse(passed_on, framed=True, profile="spark").content == "Hello."
