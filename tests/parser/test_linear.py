@@ -162,10 +162,15 @@ STREAMS = {
 
 
 class Counted(str):
-    """A chunk that counts the characters cut out of it."""
+    """A chunk that counts the characters cut out of it, and those that are searched in it."""
 
     __slots__ = ("ledger",)
     ledger: Ledger
+
+    def find(self, part: str, start: int, end: int) -> int:
+        found = super().find(part, start, end)
+        self.ledger.work["looked"] += (end if found < 0 else found) - start
+        return found
 
     def __getitem__(self, key: Any) -> str:
         part = super().__getitem__(key)
