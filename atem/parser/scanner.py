@@ -243,12 +243,12 @@ class Scanner:
                 found = _search_tool(value, tag.end())
                 if not tool.quotes(tag.group()) or (found is not None and found.lastindex):
                     return None
-        if found is None:
-            self._tail = ""
-        else:
+        if found is not None:
             stop = found.start()
             self._tail = value[stop:]
             value = value[:stop]
+        elif tail:
+            self._tail = ""
         loose, second = tool.rope.loose, tool.second
         loose.append(text)
         if len(loose) >= MAX_LOOSE:
@@ -258,12 +258,13 @@ class Scanner:
         elif second is not None and second.place not in FLAT:
             second.text(value, self._next - len(tail))
         self._next = after
-        if not value or self._index is None:
+        index = self._index
+        if not value or index is None:
             return HELD
         out = self.out
         start = out.mark
         out.mark = end = start + len(value)
-        return new_event(ArgumentsDelta, (self._index, _quote(value)[1:-1], start, end))
+        return new_event(ArgumentsDelta, (index, _quote(value)[1:-1], start, end))
 
     def _push(self, text: str, plain: bool) -> None:
         base, pos = self._next, 0
@@ -277,21 +278,20 @@ class Scanner:
                 self._base, self._plain = base, plain
                 pos = self._seam(text, len(tail))
         self._base, self._plain = base, plain
-        size = len(text)
+        size, lexers, texts = len(text), self._lexers, self.texts
         while pos < size:
-            scan = self._scan_held if self.state in HOLDING else self._scan_body
-            pos = scan(text, pos, size, plain)
-
-    def _scan_body(self, text: str, pos: int, size: int, plain: bool) -> int:
-        """Take the text up to the next marker, then the marker; the position reached."""
-        state = self.state
-        found = self._lexers[state][plain].search(text, pos)
-        start = size if found is None else found.start()
-        if start > pos:
-            reached = self.texts[state](self, text, pos, start)
-            if found is None or reached != start or self.state is not state:
-                return reached
-        return pos if found is None else self._marker(found, text, pos)
+            state = self.state
+            if state in HOLDING:
+                pos = self._scan_held(text, pos, size, plain)
+                continue
+            found = lexers[state][plain].search(text, pos)
+            start = size if found is None else found.start()
+            if start > pos:
+                reached = texts[state](self, text, pos, start)
+                if found is None or reached != start or self.state is not state:
+                    pos = reached
+                    continue
+            pos = pos if found is None else self._marker(found, text, pos)
 
     def _scan_held(self, text: str, pos: int, size: int, plain: bool) -> int:
         """Take a few characters, or one marker; the position reached.
