@@ -178,7 +178,7 @@ class Bodies(ToolStates):
     def _structural(self) -> bool:
         """The terminator ends its message; False if a tool body refuses to end here."""
         held = self._held
-        if not self._end_at(held, Ending()):
+        if not self._end_at(held):
             self._literal(held.start + len(held.text))
             return False
         self._boundary = None
@@ -196,10 +196,10 @@ class Bodies(ToolStates):
         self._go(Signal.NEXT_HEADER)
         return True
 
-    def _end_at(self, held: Boundary, ending: Ending) -> bool:
+    def _end_at(self, held: Boundary) -> bool:
         """End what the boundary interrupted; False if that is a tool body that goes on."""
         if held.interrupted is State.TOOL:
-            return self._decide(self._body.candidate(held.start, held.terminator), ending)
+            return self._decide(self._body.candidate(held.start, held.terminator), Ending())
         if held.interrupted is State.HEADER:
             self._drop_header(held.start)
         else:

@@ -208,7 +208,7 @@ class Machine(Bodies):
         if held.interrupted is State.TOOL and not self._end_tool_at_boundary(cut):
             return False
         if held.interrupted is not State.TOOL:
-            self._end_at(held, Ending())
+            self._end_at(held)
         if held.header is None and not self._tail:
             return True
         start = held.start + len(held.run)

@@ -66,7 +66,6 @@ TRANSITIONS: Final[dict[State, dict[Signal, State]]] = {
     State.OPENING: {
         **_HEADERS,
         Signal.NO_HEADER: State.ANSWER,
-        Signal.START: State.HEADER,
         Signal.MESSAGE_OVER: State.BETWEEN,
     },
     State.BETWEEN: {
@@ -103,8 +102,6 @@ TRANSITIONS: Final[dict[State, dict[Signal, State]]] = {
         **_HEADERS,
         Signal.NO_HEADER: State.TOOL,
         Signal.ROLE_HEADER: State.OVER,
-        Signal.MESSAGE_OVER: State.BETWEEN,
-        Signal.CONTENT: State.ANSWER,
     },
     State.BOUNDARY: {
         Signal.LITERAL_IN_ANSWER: State.ANSWER,
