@@ -1,18 +1,30 @@
-"""What an engine hands on with each step of a generation.
+"""What stands between a rendered prompt and a parser: the engine, as plain data and a protocol.
 
-Rules: plain data; no engine is imported here. Engines deal in token ids and
-text pieces and know nothing of parsers.
+Rules: no engine is imported here, and no tensor library. Engines deal in token
+ids and text pieces and know nothing of parsers, tools or agents.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+
+from .errors import OptionError, Unsupported
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from .tokenizer import Tokenizer
     from .wire import Piece
 
 Finish: TypeAlias = Literal["stop", "length", "abort"]
+
+Feature: TypeAlias = Literal[
+    "chat", "grammar", "images", "logprobs", "min_p", "penalties", "reasoning_budget", "seed",
+    "stop", "top_k",
+]  # fmt: skip
+"""What a request may ask beyond a prompt, a temperature, ``top_p`` and ``max_tokens``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +35,10 @@ class Step:
     for each id) tells special tokens from text that spells them, a plain
     ``str`` leaves that to the reader; None leaves the decoding to whoever has
     the tokenizer. ``finish`` is set on the last step. ``logprobs`` has one
-    number for each id, ``cached_tokens`` counts prompt tokens that were reused.
+    number for each id (natural logarithm, of the model's own distribution,
+    before temperature and filters), ``top_logprobs`` the likeliest ids at each
+    place with theirs. ``cached_tokens`` counts prompt tokens that were reused;
+    it stands on the first step.
     """
 
     ids: tuple[int, ...] = ()
@@ -31,3 +46,185 @@ class Step:
     finish: Finish | None = None
     logprobs: tuple[float, ...] | None = None
     cached_tokens: int | None = None
+    top_logprobs: tuple[tuple[tuple[int, float], ...], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How the next token is chosen. The defaults are the model card's (model.md 5.4).
+
+    ``temperature`` 0 is greedy, whatever the rest says. The filters apply in
+    this order: penalties, ``top_k`` (0: off), temperature, ``top_p``, ``min_p``.
+    ``repetition_penalty`` divides positive and multiplies negative logits of
+    ids seen in prompt or output; presence and frequency penalties are
+    subtracted for ids of the output alone. With ``seed`` the same request
+    gives the same tokens, whatever else runs beside it. ``logprobs`` asks for
+    log-probabilities and, if above 0, for that many of the likeliest ids.
+    Raises OptionError for a value that can't work.
+    """
+
+    temperature: float = 1.0
+    top_k: int = 64
+    top_p: float = 0.95
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    seed: int | None = None
+    logprobs: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, (fits, wanted) in _RANGES.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not _is_number(value) or not fits(value):
+                raise OptionError(f"{name}={value!r}; {name} is {wanted}")
+        for name in ("top_k", "seed", "logprobs"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+                raise OptionError(f"{name}={value!r}; {name} is a whole number")
+        if self.logprobs is not None and not 0 <= self.logprobs <= 20:
+            raise OptionError(f"logprobs={self.logprobs}; it is a number from 0 to 20, or None")
+
+    @property
+    def greedy(self) -> bool:
+        """Whether the likeliest token is taken each time."""
+        return self.temperature == 0
+
+
+GREEDY: Final = Sampling(temperature=0.0)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+_RANGES: Final[dict[str, tuple[Callable[[float], bool], str]]] = {
+    "temperature": (lambda v: 0 <= v <= 100, "a number from 0 to 100"),
+    "top_k": (lambda v: v >= 0, "0 (off) or a positive whole number"),
+    "top_p": (lambda v: 0 < v <= 1, "above 0 and at most 1"),
+    "min_p": (lambda v: 0 <= v <= 1, "from 0 to 1"),
+    "repetition_penalty": (lambda v: 0 < v <= 10, "above 0 and at most 10"),
+    "presence_penalty": (lambda v: -2 <= v <= 2, "from -2 to 2"),
+    "frequency_penalty": (lambda v: -2 <= v <= 2, "from -2 to 2"),
+}
+
+
+class PromptLike(Protocol):
+    """A rendered prompt, as ``atem.render`` makes it."""
+
+    def text(self) -> str:
+        """The prompt as text, control tokens spelled out."""
+
+    def token_ids(self, tokenizer: object, /) -> list[int]:
+        """The prompt's ids; text in it never becomes a control token."""
+
+    @property
+    def images(self) -> tuple[Any, ...]:
+        """The sources of its images."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One generation.
+
+    ``prompt`` is a rendered prompt or its ids. ``max_tokens`` None means as far
+    as the context goes. ``stop`` are strings at which the text ends, without
+    them. ``reasoning_budget`` is the number of tokens in ``to=self`` bodies
+    after which the engine closes the channel and opens the answer
+    (wire_format 8). ``grammar`` constrains the output where an engine can.
+    ``chat`` is the same conversation in the shape of OpenAI chat completions
+    (``messages``, ``tools``, ...), for servers that take nothing else.
+    Raises OptionError for a value that can't work.
+    """
+
+    prompt: PromptLike | Sequence[int]
+    sampling: Sampling = field(default_factory=Sampling)
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    reasoning_budget: int | None = None
+    grammar: str | None = None
+    chat: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        if self.max_tokens is not None and self.max_tokens < 1:
+            raise OptionError(f"max_tokens={self.max_tokens}; it is 1 or more, or None")
+        if self.reasoning_budget is not None and self.reasoning_budget < 0:
+            raise OptionError(f"reasoning_budget={self.reasoning_budget}; it is 0 or more")
+        if isinstance(self.stop, str) or not all(self.stop):
+            raise OptionError(f"stop={self.stop!r}; it is a tuple of strings, none of them empty")
+
+    def prompt_ids(self, tokenizer: Tokenizer) -> list[int]:
+        """The ids of the prompt. Raises what ``Prompt.token_ids`` raises."""
+        if hasattr(self.prompt, "token_ids"):
+            return self.prompt.token_ids(tokenizer)
+        return [int(number) for number in self.prompt]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """What an engine is and can do. ``context`` counts tokens, prompt and answer together."""
+
+    model: str
+    backend: str
+    context: int
+    stop_ids: frozenset[int]
+    features: frozenset[Feature]
+    max_batch: int = 1
+    dtype: str = ""
+    layout: str = ""
+
+
+class Engine(Protocol):
+    """Anything that makes tokens. Every one passes ``atem.testing.contract``."""
+
+    @property
+    def info(self) -> EngineInfo:
+        """What it is and can do."""
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer of its ids."""
+
+    def generate(self, request: Request, /) -> Iterator[Step]:
+        """Steps until one has a ``finish``; closing the iterator cancels at once.
+
+        What can be refused is refused by this call, before the first step:
+        Unsupported, ContextOverflow. OutOfMemory may come later and leaves the
+        engine usable.
+        """
+
+    def close(self) -> None:
+        """Give everything back. Later calls raise EngineClosed; a second close does nothing."""
+
+
+_ASKS: Final[dict[Feature, Callable[[Request], bool]]] = {
+    "grammar": lambda r: r.grammar is not None,
+    "images": lambda r: bool(getattr(r.prompt, "images", ())),
+    "logprobs": lambda r: r.sampling.logprobs is not None,
+    "min_p": lambda r: r.sampling.min_p > 0,
+    "penalties": lambda r: (
+        r.sampling.repetition_penalty != 1
+        or r.sampling.presence_penalty != 0
+        or r.sampling.frequency_penalty != 0
+    ),
+    "reasoning_budget": lambda r: r.reasoning_budget is not None,
+    "seed": lambda r: r.sampling.seed is not None,
+    "stop": lambda r: bool(r.stop),
+    "top_k": lambda r: r.sampling.top_k > 0 and not r.sampling.greedy,
+}
+
+
+def require_features(info: EngineInfo, request: Request) -> None:
+    """Raise Unsupported, with all of their names, for what ``request`` asks and ``info`` lacks."""
+    missing = [name for name, asks in _ASKS.items() if asks(request) and name not in info.features]
+    if missing:
+        raise Unsupported(
+            f"the {info.backend} engine can't honour {', '.join(missing)}; leave it out, or use "
+            f"an engine that has it (this one has: {', '.join(sorted(info.features)) or 'none'})"
+        )
+
+
+__all__ = [
+    "GREEDY", "Engine", "EngineInfo", "Feature", "Finish", "PromptLike", "Request", "Sampling",
+    "Step", "require_features",
+]  # fmt: skip

@@ -11,6 +11,18 @@
     │   ├── UnknownTool (LookupError)  the model called what is not declared
     │   └── InvalidArguments (ValueError)  a function refused its arguments
     ├── RenderError (ValueError)       a conversation that can't be rendered
+    ├── CheckpointError (ValueError)   a checkpoint that can't be used
+    │   ├── UnsafeCheckpoint           it names code, leaves its folder, or lies about its sizes
+    │   ├── ConfigError                its configuration is missing, contradictory or unknown
+    │   ├── LayoutError                its tensors are of no known layout, or some are missing
+    │   ├── TensorError                a tensor's shape, type or values can't be right
+    │   └── RopeUndecided              today's and an older export can't be told apart
+    ├── EngineError (RuntimeError)
+    │   ├── Unsupported (ValueError)   a request asks what this engine can't do
+    │   ├── ContextOverflow (ValueError)  prompt and answer don't fit the context
+    │   ├── OutOfMemory (MemoryError)  no memory for this request; the engine goes on
+    │   ├── EngineClosed               generate() after close()
+    │   └── RemoteError (ConnectionError)  a server failed, or answered what it must not
     └── MissingExtra (ImportError)     an optional dependency is not installed
 
 Every message says what was found, where, and what to do next. What a *model*
@@ -70,6 +82,58 @@ class InvalidArguments(ToolError, ValueError):
 
 class RenderError(AtemError, ValueError):
     """A conversation, tool or value has no faithful form on the wire."""
+
+
+class CheckpointError(AtemError, ValueError):
+    """A checkpoint can't be used; the text names the file and what to do."""
+
+
+class UnsafeCheckpoint(CheckpointError):
+    """A checkpoint names code, points outside its folder, or lies about what it holds."""
+
+
+class ConfigError(CheckpointError):
+    """The configuration is missing, contradicts itself, or asks for what is not implemented."""
+
+
+class LayoutError(CheckpointError):
+    """The tensors are of no known layout, or some are missing or too many."""
+
+
+class TensorError(CheckpointError):
+    """A tensor has a shape, a type or values that can't be right."""
+
+
+class RopeUndecided(CheckpointError):
+    """The rows of q and k may be in the order of an older export; the text says what to set."""
+
+
+class EngineError(AtemError, RuntimeError):
+    """Base of what goes wrong while a model runs."""
+
+
+class Unsupported(EngineError, ValueError):
+    """A request asks for something that this engine can't honour."""
+
+
+class ContextOverflow(EngineError, ValueError):
+    """Prompt and answer don't fit into the context."""
+
+
+class OutOfMemory(EngineError, MemoryError):
+    """There is no memory for this request; others, and later ones, are not affected."""
+
+
+class EngineClosed(EngineError):
+    """The engine was used after ``close``."""
+
+
+class RemoteError(EngineError, ConnectionError):
+    """A server can't be reached, failed, or broke off; ``status`` is its HTTP status, if any."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class MissingExtra(AtemError, ImportError):

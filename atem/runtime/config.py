@@ -1,0 +1,59 @@
+"""The one configuration that engines see, whatever schema a checkpoint has (model.md 3.3).
+
+Rules: HF conventions inside. How the weights of a file are laid out (order of
+q and k rows, form of the norms) is a property of the file and stays with its
+layout; readers of the schemas are in ``schemas``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+LayerType: TypeAlias = Literal["full_attention", "sliding_attention"]
+Positive: TypeAlias = Annotated[int, Field(ge=1)]
+PositiveFloat: TypeAlias = Annotated[float, Field(gt=0)]
+
+
+def layer_pattern(layers: int, period: int = 4) -> tuple[LayerType, ...]:
+    """The types of ``layers`` layers: from the last one back, every ``period``-th is full.
+
+    Counting from the front agrees only where ``layers`` is a multiple of the
+    period (model.md 1.2).
+    """
+    return tuple(
+        "full_attention" if (layers - 1 - layer) % period == 0 else "sliding_attention"
+        for layer in range(layers)
+    )
+
+
+class ModelConfig(BaseModel):
+    """The text decoder (model.md 1.1). Field names are those of HF's ``text_config``.
+
+    ``layer_types`` has one entry a layer; rope is applied in sliding layers
+    and nowhere else. ``qk_scale_factor`` multiplies the normalised q (3.87 in
+    the released model). ``final_logit_softcapping`` None means no cap.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
+
+    vocab_size: Positive
+    hidden_size: Positive
+    intermediate_size: Positive
+    num_hidden_layers: Positive
+    num_attention_heads: Positive
+    num_key_value_heads: Positive
+    head_dim: Positive
+    layer_types: tuple[LayerType, ...]
+    sliding_window: Positive = 2048
+    max_position_embeddings: Positive = 131072
+    rope_theta: PositiveFloat = 500000.0
+    rms_norm_eps: PositiveFloat = 1e-5
+    post_norm_eps: PositiveFloat = 1e-8
+    qk_scale_factor: PositiveFloat = 3.87
+    output_multiplier: PositiveFloat = 0.19611613513818404
+    final_logit_softcapping: PositiveFloat | None = 20.0
+    tie_word_embeddings: bool = False
+    vision: bool = False
+    """Whether the configuration declares a vision tower (the weights may lack it)."""
