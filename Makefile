@@ -8,6 +8,8 @@ RUN    := $(BIN)/python
 # Left behind by a finished installation, so that it is repeated only when pyproject.toml changes.
 READY  := $(VENV)/.installed
 TOOLS  := $(VENV)/.installed-tools
+# Installed first, so that nothing that merely wants "torch" chooses another build.
+TORCH  ?= torch==2.13.0
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
@@ -49,7 +51,8 @@ $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "atem needs Python 3.11 or later, found " + sys.version.split()[0] + ": make PYTHON=python3.12 ...")'
 	@$(RUN) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --upgrade 'pip>=25.1'
-	$(RUN) -m pip install --quiet --editable '.[agent]' --group test
+	$(RUN) -m pip install --quiet $(TORCH)
+	$(RUN) -m pip install --quiet --editable '.[agent,engine,cuda,gguf,remote]' --group test
 	@touch $@
 
 $(TOOLS): pyproject.toml $(READY)
