@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias
 
 from .errors import OptionError, Unsupported
 
@@ -160,6 +160,14 @@ class Request:
         return [int(number) for number in self.prompt]
 
 
+class Progress(NamedTuple):
+    """How far something slow has come: ``stage`` is a short name, the numbers count bytes."""
+
+    stage: str
+    done: int
+    total: int
+
+
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
     """What an engine is and can do. ``context`` counts tokens, prompt and answer together."""
@@ -225,6 +233,6 @@ def require_features(info: EngineInfo, request: Request) -> None:
 
 
 __all__ = [
-    "GREEDY", "Engine", "EngineInfo", "Feature", "Finish", "PromptLike", "Request", "Sampling",
+    "GREEDY", "Engine", "EngineInfo", "Feature", "Finish", "Progress", "PromptLike", "Request", "Sampling",
     "Step", "require_features",
 ]  # fmt: skip

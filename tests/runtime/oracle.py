@@ -37,7 +37,7 @@ def oracle(config: ModelConfig, weights: Weights, dtype: torch.dtype = torch.flo
             projector_hidden_size=16,
             image_token_id=raw["image_token_id"],
             video_token_id=raw["video_token_id"],
-        )  # fmt: skip
+        )
     ).to(dtype)
     state = {hf_name(name): torch.from_numpy(values).to(dtype) for name, values in weights.items()}
     missing, unexpected = model.load_state_dict(state, strict=False)
