@@ -230,9 +230,3 @@ def require_features(info: EngineInfo, request: Request) -> None:
             f"the {info.backend} engine can't honour {', '.join(missing)}; leave it out, or use "
             f"an engine that has it (this one has: {', '.join(sorted(info.features)) or 'none'})"
         )
-
-
-__all__ = [
-    "GREEDY", "Engine", "EngineInfo", "Feature", "Finish", "Progress", "PromptLike", "Request", "Sampling",
-    "Step", "require_features",
-]  # fmt: skip
