@@ -1,0 +1,104 @@
+"""The chat template of a checkpoint, rendered where it can do no harm (model.md 7.4).
+
+Rules: a template is a program by somebody else. It runs in jinja2's immutable
+sandbox, in a process of its own, without the environment, with limits on time,
+memory and size; nothing but text comes back. atem's own prompts never come
+from it: it is only compared with.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from ..errors import CheckpointError, MissingExtra, UnsafeCheckpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_TEMPLATE: Final = 256 * 1024
+"""Characters of a template; the released one has about 7,000."""
+MAX_OUTPUT: Final = 4 * 1024 * 1024
+MAX_MEMORY: Final = 1024**3
+SECONDS: Final = 5
+
+
+def render_template(template: str, variables: Mapping[str, Any]) -> str:
+    """What ``template`` makes of ``variables``, which must be JSON.
+
+    Raises UnsafeCheckpoint if it is too large, takes too long, wants too much
+    memory or what the sandbox forbids, CheckpointError if it fails otherwise,
+    MissingExtra without jinja2.
+    """
+    if len(template) > MAX_TEMPLATE:
+        raise UnsafeCheckpoint(
+            f"the chat template has {len(template)} characters, {MAX_TEMPLATE} are the limit"
+        )
+    answer = _run(json.dumps({"template": template, "variables": dict(variables)}))
+    match answer:
+        case {"text": str(text)}:
+            return text
+        case {"missing": _}:
+            raise MissingExtra("engine", "rendering a chat template")
+        case {"forbidden": why}:
+            raise UnsafeCheckpoint(f"the chat template does what no template needs: {why}")
+        case _:
+            raise CheckpointError(f"the chat template fails: {answer.get('error')}")
+
+
+def _run(task: str) -> dict[str, Any]:
+    try:
+        done = subprocess.run(  # noqa: S603 - our own interpreter and our own module
+            [sys.executable, "-I", "-c", _WORKER],
+            input=task.encode(),
+            capture_output=True,
+            timeout=SECONDS + 5,  # the worker's own limit comes first, where there is one
+            env={},
+            check=False,
+        )
+        answer: dict[str, Any] = json.loads(done.stdout)
+    except subprocess.TimeoutExpired:
+        return {"forbidden": f"it takes more than {SECONDS} s"}
+    except ValueError:
+        return {"forbidden": "it wants more time or memory than it gets"}
+    return answer
+
+
+_WORKER: Final = f"""
+import json, sys
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_CPU, ({SECONDS}, {SECONDS}))
+    resource.setrlimit(resource.RLIMIT_AS, ({MAX_MEMORY}, {MAX_MEMORY}))
+except (ImportError, OSError, ValueError):
+    pass  # no such limits on this system; the parent's time limit remains
+task = json.load(sys.stdin)
+try:
+    from jinja2 import TemplateError
+    from jinja2.exceptions import SecurityError
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+except ImportError:
+    answer = {{"missing": True}}
+else:
+    def fail(message):
+        raise TemplateError(message)
+    environment = ImmutableSandboxedEnvironment(
+        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+    )
+    environment.globals["raise_exception"] = fail
+    environment.filters["tojson"] = lambda value, indent=None: json.dumps(
+        value, ensure_ascii=False, indent=indent
+    )
+    try:
+        text = environment.from_string(task["template"]).render(task["variables"])
+        answer = {{"text": text}}
+        if len(text) > {MAX_OUTPUT}:
+            answer = {{"forbidden": "it writes %d characters" % len(text)}}
+    except (SecurityError, MemoryError, RecursionError) as error:
+        answer = {{"forbidden": "%s %s" % (type(error).__name__, error)}}
+    except Exception as error:
+        answer = {{"error": "%s: %s" % (type(error).__name__, str(error)[:300])}}
+json.dump(answer, sys.stdout)
+"""
