@@ -1,0 +1,117 @@
+"""One request between logits and steps: when it ends, what it shows, what comes next.
+
+Rules: engines own tensors and nothing else. Stop ids, limits, stop strings,
+text, seeds and the reasoning budget are decided here, the same for all of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import wire
+from ..engine import Finish, Step
+from ..errors import ContextOverflow, OptionError
+from .detokenizer import Detokenizer
+from .sampling import Candidates, Picked, Sampler
+from .stops import StopStrings
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from ..engine import Request
+    from ..tokenizer import Tokenizer
+    from ..wire import Piece
+
+
+class Generation:
+    """The life of one request.
+
+    ``context`` counts tokens, prompt and output together; ids are below
+    ``vocab_size``; ``cached_tokens`` may be set until the first ``take``.
+    ``last_id`` is the id that the engine feeds next, ``length`` the tokens so
+    far, prompt included. Each ``take`` gives one step with one id; its pieces
+    may come with a later step, while they may begin a stop string. Raises
+    ContextOverflow if the prompt leaves no room for one token, OptionError for
+    a prompt that is empty or has an id beyond the vocabulary.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        prompt_ids: Sequence[int],
+        *,
+        tokenizer: Tokenizer,
+        stop_ids: Collection[int],
+        context: int,
+        vocab_size: int,
+        cached_tokens: int = 0,
+    ) -> None:
+        self.cached_tokens = cached_tokens
+        self.finished = False
+        self.last_id = _checked(prompt_ids, vocab_size)[-1]
+        self.length = len(prompt_ids)
+        self._first = True
+        self._end = self.length + _room(request, self.length, context)
+        self._stop_ids = frozenset(stop_ids)
+        self._sampler = Sampler(request.sampling, prompt_ids, vocab_size)
+        self._detokenizer = Detokenizer(tokenizer)
+        self._stops = StopStrings(request.stop)
+        self._text_mode = None in map(tokenizer.special_id, wire.REQUIRED_SPECIALS)
+
+    @property
+    def need(self) -> int | None:
+        """How many of the best candidates the next ``take`` wants; None for all ids in order."""
+        return self._sampler.need
+
+    def take(self, candidates: Candidates) -> Step:
+        """The next step. Raises EngineError for logits that can't be sampled from."""
+        picked = self._sampler.pick(candidates)
+        self.last_id = picked.id
+        self.length += 1
+        pieces, finish = self._show(picked.id)
+        self.finished = finish is not None
+        return self._step(picked, pieces, finish)
+
+    def _show(self, token_id: int) -> tuple[list[Piece], Finish | None]:
+        finish: Finish | None = "length" if self.length >= self._end else None
+        if token_id in self._stop_ids:
+            finish = "stop"
+        pieces = self._stops.take(self._detokenizer.take(token_id, last=finish is not None))
+        if self._stops.found:
+            return pieces, "stop"
+        return pieces + (self._stops.flush() if finish else []), finish
+
+    def _step(self, picked: Picked, pieces: list[Piece], finish: Finish | None) -> Step:
+        first, self._first = self._first, False
+        # Without special tokens only the text itself can be framing (wire_format 1.1).
+        joined = "".join(piece.text for piece in pieces) if self._text_mode else None
+        return Step(
+            ids=(picked.id,),
+            piece=tuple(pieces) if joined is None else joined,
+            finish=finish,
+            logprobs=None if picked.logprob is None else (picked.logprob,),
+            cached_tokens=self.cached_tokens if first else None,
+            top_logprobs=None if picked.top is None else (picked.top,),
+        )
+
+
+def _checked(prompt_ids: Sequence[int], vocab_size: int) -> Sequence[int]:
+    if not prompt_ids:
+        raise OptionError("prompt= is empty; it has at least one token, such as the first special")
+    strange = [number for number in prompt_ids if not 0 <= number < vocab_size]
+    if strange:
+        raise OptionError(
+            f"prompt= has the id {strange[0]}, and the model has {vocab_size}; encode it with the "
+            "engine's own tokenizer"
+        )
+    return prompt_ids
+
+
+def _room(request: Request, length: int, context: int) -> int:
+    room = context - length
+    if room < 1:
+        raise ContextOverflow(
+            f"the prompt has {length} tokens and the context {context}, which leaves no room for "
+            "an answer; shorten the prompt, or load the engine with a larger context"
+        )
+    return room if request.max_tokens is None else min(room, request.max_tokens)
