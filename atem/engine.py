@@ -91,9 +91,6 @@ class Sampling:
         return self.temperature == 0
 
 
-GREEDY: Final = Sampling(temperature=0.0)
-
-
 def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and math.isfinite(value)
 
@@ -107,6 +104,8 @@ _RANGES: Final[dict[str, tuple[Callable[[float], bool], str]]] = {
     "presence_penalty": (lambda v: -2 <= v <= 2, "from -2 to 2"),
     "frequency_penalty": (lambda v: -2 <= v <= 2, "from -2 to 2"),
 }
+
+GREEDY: Final = Sampling(temperature=0.0)
 
 
 class PromptLike(Protocol):
