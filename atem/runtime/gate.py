@@ -1,0 +1,255 @@
+"""The gate: what a checkpoint's folder may make us read, decided before anything reads it.
+
+Rules: a folder is resolved once, and everything that is loaded comes from that
+resolved folder (model.md 7). A name must be a plain file name; what it leads
+to must be a regular file inside the folder. Code that a checkpoint names is
+never executed, whatever it is named by. Nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import json
+import stat
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING, Any, Final
+
+from ..errors import ConfigError, LayoutError, UnsafeCheckpoint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+MAX_JSON: Final = 16 << 20
+"""Bytes of a JSON file beside the weights. The largest real ones list every module: under 2 MiB."""
+
+PICKLES: Final = frozenset({".bin", ".pt", ".pth", ".ckpt"})
+"""Suffixes of weight files that run code when they are read."""
+
+INDEX: Final = "model.safetensors.index.json"
+SINGLE: Final = "model.safetensors"
+
+CODE_KEYS: Final = ("auto_map", "custom_generate")
+"""Keys by which transformers is told to import code from the folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A checkpoint's folder behind the gate. ``root`` is resolved: it has no symlinks left."""
+
+    root: Path
+
+    @classmethod
+    def open(cls, path: str | Path) -> Folder:
+        """The folder at ``path``; raises LayoutError when there is none."""
+        root = Path(path).resolve()
+        if not root.is_dir():
+            what = "is not a folder" if root.exists() else "does not exist"
+            raise LayoutError(f"{path} {what}: name the folder that holds config.json")
+        return cls(root)
+
+    def file(self, name: str) -> Path | None:
+        """The resolved regular file ``name``, or None when there is none.
+
+        Raises UnsafeCheckpoint for a name that is no plain file name, and for a
+        file that is not regular or lies outside the folder.
+        """
+        if not is_plain_name(name):
+            raise UnsafeCheckpoint(f"{self.root}: {name!r:.120} is not a plain file name")
+        return self._inside(self.root / name)
+
+    def names(self) -> list[str]:
+        """Names of everything in the folder, sorted."""
+        return sorted(entry.name for entry in self.root.iterdir())
+
+    def json(self, name: str) -> dict[str, Any] | None:
+        """The JSON object in the file ``name``, or None when there is no such file."""
+        path = self.file(name)
+        return None if path is None else read_json_object(path)
+
+    def _inside(self, path: Path) -> Path | None:
+        try:
+            real = path.resolve(strict=True)
+            mode = real.stat().st_mode
+        except FileNotFoundError:
+            return None
+        except (OSError, RuntimeError, ValueError) as error:
+            raise UnsafeCheckpoint(f"{path} can't be followed: {error}") from None
+        if not any(real.is_relative_to(home) for home in self._homes()):
+            raise UnsafeCheckpoint(f"{path} leads out of its folder, to {real}: copy the file in")
+        if not stat.S_ISREG(mode):
+            raise UnsafeCheckpoint(f"{path} is not a regular file")
+        return real
+
+    def _homes(self) -> tuple[Path, ...]:
+        """Where files may lie: the folder and, in Hugging Face's cache, the blobs of its model."""
+        model = self.root.parent.parent
+        cached = self.root.parent.name == "snapshots" and model.name.startswith("models--")
+        return (self.root, model / "blobs") if cached else (self.root,)
+
+
+def is_plain_name(name: object) -> bool:
+    """Whether ``name`` can only mean a file of the folder itself, on any system."""
+    if not isinstance(name, str) or name in {"", ".", ".."}:
+        return False
+    return not any(char in "/\\:\0" for char in name) and name.isprintable()
+
+
+def parse_json(text: str | bytes, where: object) -> Any:
+    """Strict JSON: no NaN, no key twice, no depth or number that Python refuses.
+
+    Raises ConfigError that begins with ``where``.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except RecursionError:
+        raise ConfigError(f"{where} is nested too deeply") from None
+    except ValueError as error:
+        raise ConfigError(f"{where} is not JSON: {error!s:.200}") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {key!r:.120} appears twice")
+        found[key] = value
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def read_json_object(path: Path) -> dict[str, Any]:
+    """The object in a JSON file of at most :data:`MAX_JSON` bytes; raises ConfigError."""
+    found = parse_json(_bytes(path), path)
+    if not isinstance(found, dict):
+        raise ConfigError(f"{path} is not a JSON object but {type(found).__name__}")
+    return found
+
+
+def read_text(path: Path) -> str:
+    """A text file of at most :data:`MAX_JSON` bytes, UTF-8; raises ConfigError."""
+    try:
+        return _bytes(path).decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8: {error}") from None
+
+
+def _bytes(path: Path) -> bytes:
+    size = path.stat().st_size
+    if size > MAX_JSON:
+        raise ConfigError(f"{path} has {size} bytes, and such a file has at most {MAX_JSON}")
+    return path.read_bytes()
+
+
+def read_config(folder: Folder) -> dict[str, Any]:
+    """``config.json``, which must exist; raises ConfigError."""
+    found = folder.json("config.json")
+    if found is None:
+        raise ConfigError(f"{folder.root} has no config.json: it is not a checkpoint's folder")
+    return found
+
+
+def code_notes(folder: Folder, files: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Notes on the code that ``files`` (file name -> content) name: it is ignored, never run.
+
+    Raises UnsafeCheckpoint for a ``model_file`` that is no path into the folder (model.md 7).
+    """
+    notes = []
+    config = files.get("config.json", {})
+    if "model_file" in config:
+        checked = _model_file(folder, config["model_file"])
+        notes.append(f"config.json names {checked!r} as model_file: it is ignored, never executed")
+    for name, content in files.items():
+        found = [key for key in CODE_KEYS if key in content]
+        notes += [f"{name} has {key}: it is ignored, never executed" for key in found]
+    return notes
+
+
+def _model_file(folder: Folder, value: object) -> str:
+    where = f"{folder.root / 'config.json'}: model_file {value!r:.120}"
+    if not isinstance(value, str) or not value:
+        raise UnsafeCheckpoint(f"{where} is not the name of a file")
+    posix, windows = PurePosixPath(value), PureWindowsPath(value)
+    if posix.is_absolute() or windows.anchor or ".." in windows.parts or not value.isprintable():
+        raise UnsafeCheckpoint(f"{where} is not a plain relative path")
+    if folder._inside(folder.root / value) is None:  # noqa: SLF001 (same module)
+        raise UnsafeCheckpoint(f"{where} is not in the folder")
+    return value
+
+
+def weight_files(folder: Folder) -> dict[str, Path]:
+    """File name -> resolved path of every safetensors file to read, in order.
+
+    The shards of the index when there is one, else ``model.safetensors``, else
+    the only file, else one complete numbered set. Raises LayoutError when these
+    disagree or a shard is missing, UnsafeCheckpoint for pickles alone.
+    """
+    names = folder.names()
+    found = [name for name in names if name.endswith(".safetensors")]
+    index = shards(folder)
+    if index is not None:
+        return _indexed(folder, found, index)
+    if not found:
+        raise _no_weights(folder, names)
+    if SINGLE in found:
+        found = [SINGLE]
+    elif len(found) > 1:
+        _check_numbered(folder, found)
+    return _existing(folder, found)
+
+
+def shards(folder: Folder) -> dict[str, str] | None:
+    """Tensor name -> shard, from the index; None without one."""
+    index = folder.json(INDEX)
+    if index is None:
+        return None
+    entries = index.get("weight_map")
+    if not isinstance(entries, dict) or not entries:
+        raise LayoutError(f"{folder.root / INDEX} has no weight_map")
+    for key, shard in entries.items():
+        if not is_plain_name(shard):
+            raise UnsafeCheckpoint(
+                f"{folder.root / INDEX}: the shard {shard!r:.120} of {key!r:.120}"
+                " is not a plain file name"
+            )
+    return entries
+
+
+def _indexed(folder: Folder, found: list[str], index: Mapping[str, str]) -> dict[str, Path]:
+    named = sorted(set(index.values()))
+    if SINGLE in found and SINGLE not in named:
+        raise LayoutError(f"{folder.root} has {SINGLE} and an index without it: remove one of both")
+    return _existing(folder, named)
+
+
+def _existing(folder: Folder, names: Iterable[str]) -> dict[str, Path]:
+    files: dict[str, Path] = {}
+    for name in names:
+        path = folder.file(name)
+        if path is None:
+            raise LayoutError(f"{folder.root}: the shard {name!r} is missing: download it again")
+        files[name] = path
+    return files
+
+
+def _check_numbered(folder: Folder, found: list[str]) -> None:
+    """Several files without an index are one model only as a complete numbered set."""
+    count = len(found)
+    stem = found[0].rpartition("-00001-of-")[0]
+    if found != [f"{stem}-{n + 1:05d}-of-{count:05d}.safetensors" for n in range(count)]:
+        raise LayoutError(
+            f"{folder.root} has {count} safetensors files, no {INDEX}, and they are no complete"
+            f" numbered set: {', '.join(found[:4])}"
+        )
+
+
+def _no_weights(folder: Folder, names: list[str]) -> UnsafeCheckpoint | LayoutError:
+    pickles = [name for name in names if Path(name).suffix in PICKLES]
+    if not pickles:
+        return LayoutError(f"{folder.root} has no weights: no file ends in .safetensors or .gguf")
+    return UnsafeCheckpoint(
+        f"{folder.root} has weights only as {', '.join(pickles[:4])}: such files run code when they"
+        " are read. Only safetensors and GGUF are read: convert the checkpoint where you trust it"
+    )
