@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from .. import wire
 from ..engine import Finish, Step
 from ..errors import ContextOverflow, OptionError
+from .budget import ReasoningBudget
 from .detokenizer import Detokenizer
 from .sampling import Candidates, Picked, Sampler
 from .stops import StopStrings
@@ -53,7 +54,9 @@ class Generation:
         self._first = True
         self._end = self.length + _room(request, self.length, context)
         self._stop_ids = frozenset(stop_ids)
+        self._logprobs = request.sampling.logprobs is not None
         self._sampler = Sampler(request.sampling, prompt_ids, vocab_size)
+        self._budget = _budget(request, tokenizer, prompt_ids)
         self._detokenizer = Detokenizer(tokenizer)
         self._stops = StopStrings(request.stop)
         self._text_mode = None in map(tokenizer.special_id, wire.REQUIRED_SPECIALS)
@@ -61,16 +64,29 @@ class Generation:
     @property
     def need(self) -> int | None:
         """How many of the best candidates the next ``take`` wants; None for all ids in order."""
-        return self._sampler.need
+        if self._budget is None or self._budget.next is None:
+            return self._sampler.need
+        return None if self._logprobs else 1
 
     def take(self, candidates: Candidates) -> Step:
         """The next step. Raises EngineError for logits that can't be sampled from."""
-        picked = self._sampler.pick(candidates)
+        picked = self._choose(candidates)
         self.last_id = picked.id
         self.length += 1
         pieces, finish = self._show(picked.id)
         self.finished = finish is not None
         return self._step(picked, pieces, finish)
+
+    def _choose(self, candidates: Candidates) -> Picked:
+        if self._budget is None:
+            return self._sampler.pick(candidates)
+        due = self._budget.next
+        if due is None:
+            picked = self._sampler.pick(candidates)
+        else:
+            picked = self._sampler.force(candidates, due)
+        self._budget.record(picked.id)
+        return picked
 
     def _show(self, token_id: int) -> tuple[list[Piece], Finish | None]:
         finish: Finish | None = "length" if self.length >= self._end else None
@@ -93,6 +109,14 @@ class Generation:
             cached_tokens=self.cached_tokens if first else None,
             top_logprobs=None if picked.top is None else (picked.top,),
         )
+
+
+def _budget(
+    request: Request, tokenizer: Tokenizer, prompt_ids: Sequence[int]
+) -> ReasoningBudget | None:
+    if request.reasoning_budget is None:
+        return None
+    return ReasoningBudget(request.reasoning_budget, tokenizer, prompt_ids)
 
 
 def _checked(prompt_ids: Sequence[int], vocab_size: int) -> Sequence[int]:

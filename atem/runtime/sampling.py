@@ -178,7 +178,8 @@ class _Penalties:
         counts = self._counts[ids]
         presence = self._sampling.presence_penalty * (counts > 0)
         frequency = self._sampling.frequency_penalty * counts
-        return np.where(self._seen[ids], repeated, scores) - presence - frequency
+        penalised: NDArray[np.float64] = np.where(self._seen[ids], repeated, scores)
+        return penalised - presence - frequency
 
 
 def _penalises(sampling: Sampling) -> bool:
