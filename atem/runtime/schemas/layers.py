@@ -1,0 +1,105 @@
+"""Which layers slide and rotate: lists read against each other (model.md 1.2, 3.4).
+
+Rules: a missing list is the model's own pattern, counted from the last layer. A
+present one is checked, entry by entry, and messages give the indices.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, get_args
+
+from ...errors import ConfigError
+from ..config import LayerType, layer_pattern
+from .parse import is_whole, show, some
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+LAYER_TYPES: Final = get_args(LayerType)
+
+
+def layer_types(
+    raw: Mapping[str, Any],
+    rotates: Sequence[bool],
+    rope_key: str,
+    where: str = "",
+    *,
+    period: int = 4,
+) -> tuple[LayerType, ...]:
+    """``raw["layer_types"]``, or the pattern; full attention exactly where rope is off.
+
+    ``rotates`` has one entry for each layer and was read from ``rope_key``.
+    Raises ConfigError with the layers at which the two differ.
+    """
+    types = _declared_types(raw, len(rotates), where) or layer_pattern(len(rotates), period)
+    differ = [i for i, turns in enumerate(rotates) if (types[i] == "sliding_attention") != turns]
+    if differ:
+        raise ConfigError(
+            f"{where}layer_types and {where}{rope_key} differ at layers {some(differ)}: full "
+            "attention is without rope and sliding attention with it. A missing list is taken "
+            "as the released pattern, counted from the last layer; write both lists"
+        )
+    return types
+
+
+def entries(raw: Mapping[str, Any], key: str, layers: int, where: str) -> list[Any] | None:
+    """The list at ``key``, one entry for each layer; None if it is missing or null."""
+    value = raw.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, list | tuple):
+        raise ConfigError(f"{where}{key}={show(value)}; it is a list, one entry for each layer")
+    if len(value) != layers:
+        raise ConfigError(
+            f"{where}{key} has {len(value)} entries for {layers} layers; it has one for each"
+        )
+    return list(value)
+
+
+def flags(raw: Mapping[str, Any], layers: int, period: int) -> list[bool]:
+    """``no_rope_layers`` as whether each layer rotates; 1 is yes, 0 is no (model.md 3.2)."""
+    values = entries(raw, "no_rope_layers", layers, "")
+    if values is None:
+        return default_rotation(layers, period)
+    wrong = [i for i, value in enumerate(values) if not is_whole(value) or value not in (0, 1)]
+    if wrong:
+        raise ConfigError(
+            f"no_rope_layers[{wrong[0]}]={show(values[wrong[0]])} (at layers {some(wrong)}); "
+            "entries are 1 (rope) or 0 (no rope)"
+        )
+    return [value == 1 for value in values]
+
+
+def thetas(raw: Mapping[str, Any], layers: int, theta: float, where: str) -> list[bool]:
+    """``layer_rope_theta`` as whether each layer rotates: 0 is no, the global theta is yes."""
+    values = entries(raw, "layer_rope_theta", layers, where)
+    if values is None:
+        return default_rotation(layers)
+    wrong = [
+        i for i, value in enumerate(values) if isinstance(value, bool) or value not in (0, theta)
+    ]
+    if wrong:
+        raise ConfigError(
+            f"{where}layer_rope_theta[{wrong[0]}]={show(values[wrong[0]])} (at layers "
+            f"{some(wrong)}); entries are 0 or the rope theta of the whole model, {theta}: "
+            "implementations differ in which of two they take"
+        )
+    return [value != 0 for value in values]
+
+
+def default_rotation(layers: int, period: int = 4) -> list[bool]:
+    """Whether each layer rotates in the released pattern."""
+    return [kind == "sliding_attention" for kind in layer_pattern(layers, period)]
+
+
+def _declared_types(
+    raw: Mapping[str, Any], layers: int, where: str
+) -> tuple[LayerType, ...] | None:
+    values = entries(raw, "layer_types", layers, where)
+    wrong = [i for i, value in enumerate(values or ()) if value not in LAYER_TYPES]
+    if values is not None and wrong:
+        raise ConfigError(
+            f"{where}layer_types[{wrong[0]}]={show(values[wrong[0]])} (at layers {some(wrong)}); "
+            f"known are {' and '.join(LAYER_TYPES)}"
+        )
+    return None if values is None else tuple(values)
