@@ -139,6 +139,8 @@ class _Entry:
 def _entry(cursor: Cursor) -> _Entry:
     name = cursor.string(_MAX_NAME, "a tensor's name")
     what = f"tensor {quoted(name)}"
+    if not name or not name.isprintable():
+        cursor.fail(f"{what} has no printable name")
     dims = cursor.u32(f"the shape of {what}")
     if not 1 <= dims <= _MAX_DIMS:
         cursor.fail(f"{what} has {dims} dimensions; 1 to {_MAX_DIMS} are possible")

@@ -46,8 +46,12 @@ COUNTS: dict[str, Callable[[int], RawGGUF]] = {
     "tensors": lambda n: RawGGUF(tensor_count=n),
     "keys": lambda n: RawGGUF(key_count=n),
     "values of an array of bytes": lambda n: RawGGUF().key("a", Kind.ARRAY, array(Kind.UINT8, n)),
-    "values of an array of doubles": lambda n: RawGGUF().key("a", Kind.ARRAY, array(Kind.FLOAT64, n)),
-    "values of an array of strings": lambda n: RawGGUF().key("a", Kind.ARRAY, array(Kind.STRING, n)),
+    "values of an array of doubles": lambda n: RawGGUF().key(
+        "a", Kind.ARRAY, array(Kind.FLOAT64, n)
+    ),
+    "values of an array of strings": lambda n: RawGGUF().key(
+        "a", Kind.ARRAY, array(Kind.STRING, n)
+    ),
     "bytes of a string": lambda n: RawGGUF().key("a", Kind.STRING, struct.pack("<Q", n)),
     "bytes of a string in an array": lambda n: RawGGUF().key(
         "a", Kind.ARRAY, array(Kind.STRING, 2, text("ab") + struct.pack("<Q", n))
@@ -65,7 +69,9 @@ def test_a_count_that_the_file_cannot_hold_is_refused_at_once(what: str, number:
 
 def test_more_values_than_any_vocabulary_are_refused_though_they_are_there() -> None:
     five_million = array(Kind.UINT8, 5 << 20, bytes(5 << 20))
-    assert "are the most that is read" in refused(RawGGUF().key("a", Kind.ARRAY, five_million).bytes())
+    assert "are the most that is read" in refused(
+        RawGGUF().key("a", Kind.ARRAY, five_million).bytes()
+    )
 
 
 def test_the_limit_on_values_counts_all_arrays_together() -> None:

@@ -53,7 +53,7 @@ def pairs_to_half(rows: np.ndarray, head_dim: int) -> np.ndarray:
 
 def as_gguf(name: str, values: np.ndarray, config: ModelConfig) -> np.ndarray:
     """Canonical values as the file holds them: absolute norms, paired rows."""
-    part = name.split(".")[-1]
+    part = name.rpartition(".")[2]
     if part in ("q", "k"):
         return half_to_pairs(values, config.head_dim)
     return values + np.float32(1) if part.endswith("_norm") else values
@@ -61,7 +61,7 @@ def as_gguf(name: str, values: np.ndarray, config: ModelConfig) -> np.ndarray:
 
 def from_gguf(name: str, values: np.ndarray, config: ModelConfig) -> np.ndarray:
     """The inverse of :func:`as_gguf`."""
-    part = name.split(".")[-1]
+    part = name.rpartition(".")[2]
     if part in ("q", "k"):
         return pairs_to_half(values, config.head_dim)
     return values - np.float32(1) if part.endswith("_norm") else values
@@ -184,7 +184,12 @@ class RawGGUF:
         return self
 
     def tensor(
-        self, name: str, dims: tuple[int, ...], kind: int = 0, offset: int = 0, n_dims: int | None = None
+        self,
+        name: str,
+        dims: tuple[int, ...],
+        kind: int = 0,
+        offset: int = 0,
+        n_dims: int | None = None,
     ) -> RawGGUF:
         """``dims`` in the file's order, the row's length first."""
         count = len(dims) if n_dims is None else n_dims

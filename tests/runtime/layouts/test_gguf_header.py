@@ -38,7 +38,9 @@ SCALARS: dict[Kind, st.SearchStrategy[Any]] = {
 FIELDS = st.sampled_from(list(SCALARS)).flatmap(
     lambda kind: st.one_of(
         st.tuples(st.just(kind), st.none(), SCALARS[kind]),
-        st.tuples(st.just(Kind.ARRAY), st.just(kind), st.lists(SCALARS[kind], min_size=1, max_size=9)),
+        st.tuples(
+            st.just(Kind.ARRAY), st.just(kind), st.lists(SCALARS[kind], min_size=1, max_size=9)
+        ),
     )
 )
 NAMES = st.text(string.ascii_lowercase + "._", min_size=1, max_size=12)
@@ -99,7 +101,10 @@ def test_every_tensor_lies_where_gguf_finds_it(
     for name, tensor in found.items():
         assert tensor.encoding == expected[name].tensor_type.name
         assert tensor.shape == arrays[name].shape
-        assert (tensor.offset, tensor.nbytes) == (expected[name].data_offset, expected[name].n_bytes)
+        assert (tensor.offset, tensor.nbytes) == (
+            expected[name].data_offset,
+            expected[name].n_bytes,
+        )
 
 
 @pytest.mark.parametrize("encoding", ["Q8_0", "Q4_0", "Q4_K", "Q5_K", "Q6_K", "MXFP4", "IQ4_XS"])

@@ -1,0 +1,213 @@
+"""GGUF files as a source: one file, or the numbered parts of one, and what lies beside them.
+
+Rules: as in ``source``; metadata come from the first part. In a folder of many
+GGUF files only one may be a model, else the caller has to name it. What lies
+beside the file is preferred to what the file has in it (model.md 5.3).
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import re
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ...errors import CheckpointError, LayoutError
+from .. import gate
+from ..schemas.gguf import ARCHITECTURES
+from .gguf_file import MAGIC, read_header
+from .source import NUMPY, Source, StoredTensor, side_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from .gguf_file import GGUFHeader, GGUFTensor
+
+
+_PART: Final = re.compile(r"(.+)-(\d{5})-of-(\d{5})(\.gguf)")
+_MERGE: Final = "keep the parts together under the names they came with, or merge them into one"
+_TEMPLATE: Final = "tokenizer.chat_template"
+
+
+def find_gguf(path: Path) -> tuple[gate.Folder, str] | None:
+    """Folder and name of the GGUF file that ``path`` means: itself, or the model in that folder.
+
+    None where it means something else: another file, or a folder that has
+    safetensors or no GGUF file. Raises LayoutError as :func:`gguf_in` does.
+    """
+    if path.is_file():
+        return (gate.Folder.open(path.parent), path.name) if _is_gguf(path) else None
+    folder = gate.Folder.open(path)
+    if any(name.endswith(".safetensors") for name in folder.names()):
+        return None
+    name = gguf_in(folder)
+    return None if name is None else (folder, name)
+
+
+def _is_gguf(path: Path) -> bool:
+    if path.suffix.lower() == ".gguf":
+        return True
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def gguf_in(folder: gate.Folder) -> str | None:
+    """The name of the GGUF model in ``folder`` (of its first part), None without any GGUF file.
+
+    Raises LayoutError when it has several and not exactly one of them is of this model.
+    """
+    found = [name for name in folder.names() if name.lower().endswith(".gguf")]
+    names = list(dict.fromkeys(_parts_of(name)[0] for name in found))
+    if len(names) < 2:
+        return names[0] if names else None
+    kinds = {name: _architecture(folder, name) for name in names}
+    models = [name for name in names if kinds[name] in ARCHITECTURES]
+    if len(models) == 1:
+        return models[0]
+    listed = ", ".join(f"{name} ({kinds[name]!r:.40})" for name in (models or names)[:8])
+    raise LayoutError(
+        f"{folder.root} has {len(names)} GGUF files, {len(models)} of this model: {listed}; give "
+        "the path of the file to open"
+    )
+
+
+def open_gguf(folder: gate.Folder, name: str, path: Path) -> Source:
+    """The source of the file ``name`` in ``folder``; ``path`` is what the caller gave.
+
+    ``name`` may be any of the parts of a split file. Raises LayoutError for a part
+    that is missing or of another file, and what ``read_header`` raises.
+    """
+    config = folder.json("config.json") or {}
+    notes = gate.code_notes(folder, {"config.json": config})
+    source = Source(path, folder.root, config, side_files(folder), {}, notes)
+    try:
+        files = [_mapped(folder, part, source) for part in _parts_of(name)]
+        metadata = files[0].header.metadata
+        _check_parts(files)
+        source.stored = _merged(files)
+        source.files = replace(
+            source.files,
+            gguf=metadata,
+            chat_template=source.files.chat_template or _template(metadata, source.notes),
+        )
+    except BaseException:
+        source.close()
+        raise
+    return source
+
+
+def _parts_of(name: str) -> Sequence[str]:
+    """The names of all parts of the file of which ``name`` is one; itself if it is whole."""
+    match = _PART.fullmatch(name)
+    if match is None:
+        return (name,)
+    stem, _, count, end = match.groups()
+    return [f"{stem}-{part:05d}-of-{count}{end}" for part in range(1, int(count) + 1)] or (name,)
+
+
+def _mapped(folder: gate.Folder, name: str, source: Source) -> MappedGGUF:
+    path = folder.file(name)
+    if path is None:
+        raise LayoutError(f"{folder.root} has no file {name!r:.120}; {_MERGE}")
+    mapped = MappedGGUF(path)
+    source.on_close.append(mapped.close)
+    return mapped
+
+
+def _architecture(folder: gate.Folder, name: str) -> Any:
+    path = folder.file(name)
+    if path is None:  # of a split file, whose first part is missing
+        return None
+    mapped = MappedGGUF(path)
+    mapped.close()
+    return mapped.header.metadata.get("general.architecture")
+
+
+def _template(metadata: Mapping[str, Any], notes: list[str]) -> str | None:
+    template = metadata.get(_TEMPLATE)
+    if isinstance(template, str) or template is None:
+        return template
+    notes.append(f"{_TEMPLATE} is no text: it is ignored")
+    return None
+
+
+def _check_parts(files: Sequence[MappedGGUF]) -> None:
+    """Every part must say that it is the one that its name says (``split.no``, ``split.count``)."""
+    if not files[0].header.metadata:
+        raise LayoutError(f"{files[0].path} has no metadata, which say what a GGUF file holds")
+    for number, file in enumerate(files):
+        metadata = file.header.metadata
+        place = metadata.get("split.no", 0), metadata.get("split.count", 1) or 1
+        if place != (number, len(files)):
+            raise LayoutError(
+                f"{file.path} calls itself part {place[0]!r:.40} of {place[1]!r:.40} and stands as "
+                f"part {number} of {len(files)}, counted from 0; {_MERGE} "
+                "(llama-gguf-split --merge FIRST_PART OUTPUT)"
+            )
+
+
+def _merged(files: Sequence[MappedGGUF]) -> dict[str, StoredTensor]:
+    stored: dict[str, StoredTensor] = {}
+    for file in files:
+        for tensor in file.tensors():
+            if tensor.name in stored:
+                other = stored[tensor.name].file.name
+                raise LayoutError(f"{tensor.name!r} is in two parts, {other} and {file.path.name}")
+            stored[tensor.name] = tensor
+    total = files[0].header.metadata.get("split.tensors.count", len(stored))
+    if total != len(stored):
+        raise LayoutError(
+            f"{files[0].path} announces {total!r:.40} tensors and {len(stored)} are there; {_MERGE}"
+        )
+    return stored
+
+
+class MappedGGUF:
+    """A GGUF file, memory-mapped, its header read."""
+
+    header: GGUFHeader
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        if path.stat().st_size == 0:
+            raise LayoutError(f"{path} is empty")
+        with path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._map: mmap.mmap | None = mapped
+        try:
+            self.header = read_header(mapped, str(path))
+        except BaseException:
+            self.close()
+            raise
+
+    def tensors(self) -> Iterator[StoredTensor]:
+        """Views of the tensors: of values for plain types, of whole rows of bytes for blocks."""
+        for entry in self.header.tensors.values():
+            view = partial(self._view, entry)
+            yield StoredTensor(
+                entry.name, entry.encoding, entry.shape, entry.nbytes, self.path, view
+            )
+
+    def _view(self, entry: GGUFTensor) -> NDArray[Any]:
+        if self._map is None:
+            raise CheckpointError(f"{self.path} is closed: tensor {entry.name!r} can't be read")
+        kind = np.dtype(NUMPY.get(entry.encoding, np.uint8))
+        count = entry.nbytes // kind.itemsize
+        rows = entry.shape[:-1]
+        values = np.frombuffer(self._map, kind, count, entry.offset)
+        return values.reshape(*rows, count // math.prod(rows))
+
+    def close(self) -> None:
+        """Unmap the file; a view that is still held keeps its pages until it is dropped."""
+        mapped, self._map = self._map, None
+        with suppress(BufferError):
+            if mapped is not None:
+                mapped.close()
