@@ -13,8 +13,8 @@ from ...errors import ConfigError, LayoutError
 from ..checkpoint import canonical_shapes
 from ..schemas import read_config
 from . import rows
-from .codecs import codec_for
 from .names import DROPPED, VISION, nearest
+from .quantised import quantisation
 from .reading import Reading, StoredCheckpoint
 
 if TYPE_CHECKING:
@@ -90,8 +90,11 @@ class Named:
         """The checkpoint; see :meth:`Layout.open`."""
         self.check(source)
         config = read_config(source.config)
-        table = codec_for(source, self.form.names.module("embed"))
-        return assemble(source, self.form, config, self.style(source, table, rope_style))
+        method = quantisation(source)
+        table = method.codec(source, self.form.names.module("embed"))
+        style = self.style(source, table, rope_style)
+        dropped = {**DROPPED, **method.dropped}
+        return assemble(source, self.form, config, style, choose=method.codec, dropped=dropped)
 
 
 def assemble(
@@ -100,7 +103,7 @@ def assemble(
     config: ModelConfig,
     rope_style: RopeStyle,
     *,
-    choose: Choose = codec_for,
+    choose: Choose,
     dropped: Mapping[str, re.Pattern[str]] = DROPPED,
 ) -> StoredCheckpoint:
     """The checkpoint of ``source`` as ``form`` reads it.

@@ -10,9 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from ....errors import LayoutError
-from .plain import Plain
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -49,27 +46,7 @@ class Codec(Protocol):
 
 
 Parts: TypeAlias = "Mapping[str, StoredTensor]"
-Build: TypeAlias = "Callable[[Source, str, Parts], Codec]"
-"""From a source, a module's name and its stored parts (last part of the name -> tensor)."""
+"""The stored tensors of a module, by the last part of their names."""
 
 Choose: TypeAlias = "Callable[[Source, str], Codec | None]"
-
-BUILDERS: dict[frozenset[str], Build] = {
-    frozenset({"weight"}): lambda source, module, parts: Plain(parts["weight"]),
-}
-"""The parts of a module -> what makes its codec."""
-
-
-def codec_for(source: Source, module: str) -> Codec | None:
-    """The codec of ``module``, None when nothing of it is stored.
-
-    Raises LayoutError when its parts are no form that is read.
-    """
-    parts = source.modules.get(module)
-    if parts is None:
-        return None
-    build = BUILDERS.get(frozenset(parts))
-    if build is None:
-        kinds = ", ".join(f"{part} {tensor.dtype}" for part, tensor in sorted(parts.items())[:8])
-        raise LayoutError(f"{source.path}: {module} is stored as ({kinds}), which atem can't read")
-    return build(source, module, parts)
+"""From a source and a module's name; None when nothing of it is stored."""
