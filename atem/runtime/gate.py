@@ -11,7 +11,9 @@ from __future__ import annotations
 import json
 import stat
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path, PurePosixPath, PureWindowsPath
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import ConfigError, LayoutError, UnsafeCheckpoint
@@ -54,7 +56,7 @@ class Folder:
         file that is not regular or lies outside the folder.
         """
         if not is_plain_name(name):
-            raise UnsafeCheckpoint(f"{self.root}: {name!r:.120} is not a plain file name")
+            raise UnsafeCheckpoint(f"{self.root}: {short(name)} is not a plain file name")
         return self._inside(self.root / name)
 
     def names(self) -> list[str]:
@@ -100,7 +102,13 @@ def parse_json(text: str | bytes, where: object) -> Any:
     Raises ConfigError that begins with ``where``.
     """
     try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        plain = text.decode() if isinstance(text, bytes) else text
+        return json.loads(
+            plain,
+            object_pairs_hook=_unique,
+            parse_float=_finite,
+            parse_constant=_no_constant,
+        )
     except RecursionError:
         raise ConfigError(f"{where} is nested too deeply") from None
     except ValueError as error:
@@ -111,9 +119,16 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"the key {key!r:.120} appears twice")
+            raise ValueError(f"the key {short(key)} appears twice")
         found[key] = value
     return found
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not isfinite(value):
+        raise ValueError(f"{text:.40} is too large")
+    return value
 
 
 def _no_constant(name: str) -> Any:
@@ -168,7 +183,7 @@ def code_notes(folder: Folder, files: Mapping[str, Mapping[str, Any]]) -> list[s
 
 
 def _model_file(folder: Folder, value: object) -> str:
-    where = f"{folder.root / 'config.json'}: model_file {value!r:.120}"
+    where = f"{folder.root / 'config.json'}: model_file {short(value)}"
     if not isinstance(value, str) or not value:
         raise UnsafeCheckpoint(f"{where} is not the name of a file")
     posix, windows = PurePosixPath(value), PureWindowsPath(value)
@@ -211,10 +226,24 @@ def shards(folder: Folder) -> dict[str, str] | None:
     for key, shard in entries.items():
         if not is_plain_name(shard):
             raise UnsafeCheckpoint(
-                f"{folder.root / INDEX}: the shard {shard!r:.120} of {key!r:.120}"
+                f"{folder.root / INDEX}: the shard {short(shard)} of {short(key)}"
                 " is not a plain file name"
             )
     return entries
+
+
+def unread_notes(folder: Folder, read: Iterable[str]) -> list[str]:
+    """A note on the weight files of the folder that are not ``read``, if there are any."""
+    known = frozenset(read)
+    unread = [name for name in folder.names() if name not in known and is_weights(name)]
+    if not unread:
+        return []
+    return [f"{len(unread)} weight files are not read: {', '.join(unread[:4])}"]
+
+
+def is_weights(name: str) -> bool:
+    """Whether a file of this name holds weights, of any kind."""
+    return Path(name).suffix in PICKLES | {".safetensors", ".gguf"}
 
 
 def _indexed(folder: Folder, found: list[str], index: Mapping[str, str]) -> dict[str, Path]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .layout import Layout
     from .source import Source
 
-BUILT_IN: Final = ("packed", "hf", "raw", "bare")
+BUILT_IN: Final = ("gguf", "packed", "mlx_vlm", "hf", "raw", "bare")
 """Modules of this package, each with a ``LAYOUT``, in the order in which they are asked."""
 
 GROUP: Final = "atem.layouts"
@@ -45,7 +45,13 @@ def open_checkpoint(path: str | Path, *, rope_style: RopeStyle | None = None) ->
         if error.name in {"numpy", "ml_dtypes"}:
             raise MissingExtra("engine", "reading a checkpoint") from error
         raise
-    source = open_source(Path(path))
+    try:
+        return _open(open_source(Path(path)), rope_style)
+    except OSError as error:
+        raise CheckpointError(f"{path} can't be read: {error}") from error
+
+
+def _open(source: Source, rope_style: RopeStyle | None) -> Checkpoint:
     try:
         return _recognise(source).open(source, rope_style)
     except BaseException:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from ...errors import ConfigError, UnsafeCheckpoint
@@ -67,16 +68,18 @@ def read_header(file: BinaryIO, path: Path, size: int) -> list[Entry]:
 
 
 def _entry(path: Path, name: str, fields: Any, base: int) -> Entry:
-    where = f"{path}: tensor {name!r:.120}"
+    where = f"{path}: tensor {short(name)}"
     if not isinstance(fields, dict) or set(fields) != {"dtype", "shape", "data_offsets"}:
         raise UnsafeCheckpoint(f"{where} is not described by dtype, shape and data_offsets")
+    if not name or not name.isprintable():
+        raise UnsafeCheckpoint(f"{where} has no printable name")
     dtype, shape, offsets = fields["dtype"], fields["shape"], fields["data_offsets"]
     if not isinstance(dtype, str) or dtype not in BITS:
-        raise UnsafeCheckpoint(f"{where} has the unknown dtype {dtype!r:.40}")
+        raise UnsafeCheckpoint(f"{where} has the unknown dtype {short(dtype)}")
     if not _are_counts(shape, range(MAX_RANK + 1)):
-        raise UnsafeCheckpoint(f"{where} has the impossible shape {shape!r:.120}")
+        raise UnsafeCheckpoint(f"{where} has the impossible shape {short(shape)}")
     if not _are_counts(offsets, (2,)) or offsets[0] > offsets[1]:
-        raise UnsafeCheckpoint(f"{where} has the impossible offsets {offsets!r:.120}")
+        raise UnsafeCheckpoint(f"{where} has the impossible offsets {short(offsets)}")
     start, stop = offsets
     if prod(shape) * BITS[dtype] != (stop - start) * 8:
         raise UnsafeCheckpoint(f"{where}: {dtype} of shape {shape} is not {stop - start} bytes")

@@ -148,6 +148,6 @@ def _info(name: str, shape: tuple[int, ...], reading: Reading, path: Path) -> Te
         twice = f"{reading.share} * " if reading.share > 1 else ""
         raise TensorError(
             f"{path}: tensor {codec.parts[0]} has shape {codec.shape}, and the configuration"
-            f" asks for {expected} ({twice}{fields}): weights and configuration are of different models"
+            f" asks for {expected} ({twice}{fields}): these are of two models"
         )
     return TensorInfo(shape, codec.encoding, codec.stored_bytes // reading.share)

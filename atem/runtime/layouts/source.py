@@ -8,6 +8,7 @@ What stored names mean is a layout's business.
 from __future__ import annotations
 
 import mmap
+import os
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -93,9 +94,14 @@ class Source:
 
 
 def open_source(path: Path) -> Source:
-    """The source of a folder, or of a single GGUF file; raises CheckpointError."""
+    """The source of a folder, or of a GGUF file; raises CheckpointError."""
+    from .gguf_source import find_gguf, open_gguf
+
+    found = find_gguf(path)
+    if found is not None:
+        return open_gguf(*found, path)
     if path.is_file():
-        raise LayoutError(f"{path} is a file: name its folder")
+        raise LayoutError(f"{path} is a file and no GGUF: name its folder")
     return open_folder(path)
 
 
@@ -106,10 +112,12 @@ def open_folder(path: Path) -> Source:
     notes = gate.code_notes(folder, _code_files(folder, config))
     source = Source(path, folder.root, config, side_files(folder), {}, notes)
     try:
-        source.stored = _stored(folder, source.on_close)
+        files = gate.weight_files(folder)
+        source.stored = _stored(folder, files.values(), source.on_close)
     except BaseException:
         source.close()
         raise
+    notes += gate.unread_notes(folder, files)
     return source
 
 
@@ -131,8 +139,8 @@ def _template_in(tokenizer_config: Mapping[str, Any]) -> str | None:
     """The template inside ``tokenizer_config.json``: a string, or a list with a "default" one."""
     found = tokenizer_config.get("chat_template")
     if isinstance(found, list):
-        named = {t.get("name"): t.get("template") for t in found if isinstance(t, dict)}
-        found = named.get("default")
+        default = (t for t in found if isinstance(t, dict) and t.get("name") == "default")
+        found = next(default, {}).get("template")
     return found if isinstance(found, str) else None
 
 
@@ -141,9 +149,11 @@ def _code_files(folder: gate.Folder, config: dict[str, Any]) -> dict[str, dict[s
     return {"config.json": config, **others}
 
 
-def _stored(folder: gate.Folder, on_close: list[Callable[[], None]]) -> dict[str, StoredTensor]:
+def _stored(
+    folder: gate.Folder, files: Iterable[Path], on_close: list[Callable[[], None]]
+) -> dict[str, StoredTensor]:
     found: dict[str, StoredTensor] = {}
-    for path in gate.weight_files(folder).values():
+    for path in files:
         mapped = MappedFile(path)
         on_close.append(mapped.close)
         for tensor in mapped.tensors:
@@ -170,7 +180,7 @@ class MappedFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         with path.open("rb") as file:
-            size = path.stat().st_size
+            size = os.fstat(file.fileno()).st_size
             entries = read_header(file, path, size)
             self._map: mmap.mmap | None = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
         self.tensors = tuple(self._tensors(entries))
