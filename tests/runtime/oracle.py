@@ -29,6 +29,9 @@ def oracle(config: ModelConfig, weights: Weights, dtype: torch.dtype = torch.flo
     """The model in eval mode; weights are rounded to ``dtype`` as a checkpoint's would be."""
     raw = hf_config(config)
     text = {k: v for k, v in raw["text_config"].items() if k != "model_type"}
+    if text["final_logit_softcapping"] is None:
+        # transformers knows no model without a cap; one this high is none, to seven digits.
+        text["final_logit_softcapping"] = 1e6
     model = MuseGlimmerForConditionalGeneration(
         MuseGlimmerConfig(
             text_config=text,
@@ -40,6 +43,7 @@ def oracle(config: ModelConfig, weights: Weights, dtype: torch.dtype = torch.flo
         )
     ).to(dtype)
     state = {hf_name(name): torch.from_numpy(values).to(dtype) for name, values in weights.items()}
+    state.setdefault("lm_head.weight", state[hf_name("embed")])
     missing, unexpected = model.load_state_dict(state, strict=False)
     assert not unexpected
     assert all("vision" in name for name in missing), missing
