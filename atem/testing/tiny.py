@@ -10,14 +10,16 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ..runtime.checkpoint import canonical_shapes
+from ..runtime.checkpoint import SideFiles, TensorInfo, canonical_shapes
 from ..runtime.config import ModelConfig, layer_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
+
+    from ..runtime.checkpoint import RopeStyle
 
     Weights = Mapping[str, NDArray[np.float32]]
 
@@ -44,6 +46,7 @@ HF_LAYER: Final = {
     "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj", "ffn_down": "mlp.down_proj",
     "post_ffn_norm": "post_feedforward_layernorm",
 }  # fmt: skip
+_ENCODINGS: Final = {"float32": "F32", "float16": "F16", "bfloat16": "BF16"}
 
 
 def tiny_config(**changes: Any) -> ModelConfig:
@@ -139,6 +142,40 @@ def write_side_files(folder: Path) -> None:
     }
     for name, content in files.items():
         (folder / name).write_text(json.dumps(content, indent=1))
+
+
+class MemoryCheckpoint:
+    """A :class:`~atem.runtime.checkpoint.Checkpoint` of canonical weights in memory, without files.
+
+    It has no tokenizer: give the engine one, such as :func:`tiny_tokenizer`.
+    """
+
+    def __init__(
+        self, config: ModelConfig | None = None, weights: Mapping[str, NDArray[Any]] | None = None
+    ) -> None:
+        self.path = Path("memory")
+        self.layout = "memory"
+        self.config = config or tiny_config()
+        self.rope_style: RopeStyle = "half"
+        self.files = SideFiles()
+        self.has_vision = False
+        self.notes: tuple[str, ...] = ()
+        self._weights = weights if weights is not None else tiny_weights(self.config)
+        self.tensors: Mapping[str, TensorInfo] = {
+            name: TensorInfo(values.shape, _ENCODINGS[values.dtype.name], values.nbytes)
+            for name, values in self._weights.items()
+        }
+
+    def read(self, name: str, /) -> NDArray[Any]:
+        """The tensor itself, in whatever type it was given."""
+        return self._weights[name]
+
+    def rows(self, name: str, numbers: Sequence[int], /) -> NDArray[np.float32]:
+        """Some of its rows, in float32."""
+        return self._weights[name][list(numbers)].astype("float32")
+
+    def close(self) -> None:
+        """There is nothing to give back."""
 
 
 def tiny_checkpoint(
