@@ -6,10 +6,10 @@ text, seeds and the reasoning budget are decided here, the same for all of them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from .. import wire
-from ..engine import Finish, Step
+from ..engine import Feature, Finish, Step
 from ..errors import ContextOverflow, OptionError
 from .budget import ReasoningBudget
 from .detokenizer import Detokenizer
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
     from ..engine import Request
     from ..tokenizer import Tokenizer
     from ..wire import Piece
+
+FEATURES: Final[frozenset[Feature]] = frozenset(
+    ("logprobs", "min_p", "penalties", "reasoning_budget", "seed", "stop", "top_k")
+)
+"""What a generation honours, so what every engine has that is built on it."""
 
 
 class Generation:
