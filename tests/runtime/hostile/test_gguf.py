@@ -7,24 +7,33 @@ import time
 import tracemalloc
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from gguf import GGMLQuantizationType as Type
+from gguf import GGUFReader
 from gguf import GGUFValueType as Kind
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from atem.errors import CheckpointError, UnsafeCheckpoint
+from atem.runtime.layouts import open_checkpoint
 from atem.runtime.layouts.gguf_file import read_header
-from tests.runtime.layouts.gguf_writer import RawGGUF, text
+from atem.testing.tiny import tiny_config, tiny_weights
+from tests.runtime.layouts.gguf_writer import RawGGUF, metadata_of, text, write_gguf
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 HUGE = 1 << 60
 
 
 def array(kind: int, count: int, content: bytes = b"") -> bytes:
     return struct.pack("<IQ", kind, count) + content
+
+
+in_a_file = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+"""For properties that write one file in ``tmp_path`` again and again."""
 
 
 def refused(data: bytes) -> str:
@@ -173,3 +182,126 @@ def test_flipped_bytes_bring_a_header_or_a_checkpoint_error(flips: list[tuple[in
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     assert peak < 1 << 20
+
+
+# -- whole files ---------------------------------------------------------------------
+
+SMALL = tiny_config(
+    num_hidden_layers=1, layer_types=("full_attention",), vocab_size=64, hidden_size=32,
+    intermediate_size=32,
+)  # fmt: skip
+SMALL_WEIGHTS = tiny_weights(SMALL)
+KEYS = [
+    *sorted(metadata_of(SMALL)),
+    "general.architecture", "general.alignment", "split.no", "split.count", "split.tensors.count",
+    "tokenizer.ggml.tokens", "tokenizer.chat_template", "muse-glimmer.attention.scale",
+    "muse-glimmer.rope.scaling.type",
+]  # fmt: skip
+NUMBERS = st.integers(0, 2**32 - 1) | st.floats(width=32)
+VALUES = (
+    NUMBERS
+    | st.booleans()
+    | st.text("ab\0é", max_size=3)
+    | st.lists(st.booleans(), min_size=1, max_size=3)
+)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("whole") / "m.gguf"
+    return write_gguf(path, SMALL, SMALL_WEIGHTS, encoding=lambda _: "Q8_0").read_bytes()
+
+
+def use(path: Path) -> None:
+    """Open and read everything; any CheckpointError will do, and nothing else."""
+    tracemalloc.start()
+    try:
+        with open_checkpoint(path) as checkpoint:
+            for name, info in checkpoint.tensors.items():
+                values = checkpoint.read(name)
+                assert values.shape == info.shape
+                assert np.isfinite(values.astype(np.float32)).all()
+    except CheckpointError:
+        pass
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 4 << 20
+
+
+def test_a_file_cut_anywhere_is_refused(whole: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "m.gguf"
+    for size in range(0, len(whole) - 64, 64):
+        path.write_bytes(whole[:size])
+        with pytest.raises(CheckpointError):
+            open_checkpoint(path)
+
+
+@in_a_file
+@given(data=st.data())
+def test_flipped_bytes_bring_a_checkpoint_or_a_checkpoint_error(
+    whole: bytes, tmp_path: Path, data: st.DataObject
+) -> None:
+    end = min(t.offset for t in read_header(whole, "x").tensors.values())
+    flips = st.lists(
+        st.tuples(st.integers(0, end - 1), st.integers(0, 255)), min_size=1, max_size=3
+    )
+    changed = bytearray(whole)
+    for place, value in data.draw(flips):
+        changed[place] = value
+    path = tmp_path / "m.gguf"
+    path.write_bytes(changed)
+    use(path)
+
+
+@in_a_file
+@given(data=st.data())
+def test_flipped_weights_bring_finite_numbers_or_a_checkpoint_error(
+    whole: bytes, tmp_path: Path, data: st.DataObject
+) -> None:
+    start = min(t.offset for t in read_header(whole, "x").tensors.values())
+    places = st.lists(st.integers(start, len(whole) - 1), min_size=1, max_size=20)
+    changed = bytearray(whole)
+    for place in data.draw(places):
+        changed[place] = 0xFF
+    path = tmp_path / "m.gguf"
+    path.write_bytes(changed)
+    use(path)
+
+
+@in_a_file
+@given(key=st.sampled_from(KEYS), value=VALUES)
+def test_metadata_of_any_type_bring_a_checkpoint_or_a_checkpoint_error(
+    tmp_path: Path, key: str, value: object
+) -> None:
+    if key == "general.architecture":  # the writer has written it before
+        raw = RawGGUF().key(key, Kind.UINT32, bytes(4)).bytes()
+        (tmp_path / "m.gguf").write_bytes(raw)
+    else:
+        write_gguf(tmp_path / "m.gguf", SMALL, SMALL_WEIGHTS, metadata={key: value})
+    use(tmp_path / "m.gguf")
+
+
+@pytest.mark.parametrize("size", [1 << 22, (1 << 31) - 2, 1 << 31, (1 << 32) - 1])
+@pytest.mark.parametrize(
+    "key",
+    ["block_count", "embedding_length", "feed_forward_length", "attention.head_count",
+     "attention.head_count_kv", "attention.key_length", "vocab_size"],
+)  # fmt: skip
+def test_a_size_that_no_tensor_has_costs_nothing(tmp_path: Path, key: str, size: int) -> None:
+    keys = {f"muse-glimmer.{key}": size}
+    if key == "attention.key_length":
+        keys["muse-glimmer.attention.value_length"] = size
+    path = write_gguf(tmp_path / "m.gguf", SMALL, SMALL_WEIGHTS, metadata=keys, qk_scale=None)
+    use(path)
+    with pytest.raises(CheckpointError):
+        open_checkpoint(path)
+
+
+def test_the_reader_of_gguf_itself_believes_such_a_file(tmp_path: Path) -> None:
+    """Why there is a walker: a text whose length is a lie reads as a shorter text."""
+    path = tmp_path / "m.gguf"
+    lie = struct.pack("<Q", 1 << 20) + b"cut"
+    path.write_bytes(RawGGUF().key("a", Kind.STRING, lie).bytes())
+    assert GGUFReader(path).fields["a"].contents().startswith("cut")
+    refused(path.read_bytes())

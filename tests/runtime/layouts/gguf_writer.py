@@ -132,14 +132,16 @@ def write_gguf(
     qk_scale: float | None = 3.87,
     metadata: Mapping[str, Any] | None = None,
     architecture: str = "muse-glimmer",
-    tensors: Mapping[str, np.ndarray | None] | None = None,
+    tensors: Mapping[str, Any] | None = None,
+    split: int = 0,
 ) -> Path:
     """Write ``weights``; matrices in the ``encoding`` of their canonical name, norms in F32.
 
     ``qk_scale`` None leaves the q and k norms out. ``metadata`` is laid over what the
-    configuration gives (None as a value drops a key), ``tensors`` over what is written.
+    configuration gives (None as a value drops a key), ``tensors`` (values, or bytes and their
+    type) over what is written. ``split`` is the most tensors in one part.
     """
-    writer = gguf.GGUFWriter(path, architecture)
+    writer = gguf.GGUFWriter(path, architecture, split_max_tensors=split)
     keys = metadata_of(config, architecture) | dict(metadata or {})
     add_metadata(writer, {key: value for key, value in keys.items() if value is not None})
     content: dict[str, Any] = {}
@@ -151,7 +153,7 @@ def write_gguf(
             values = np.full(config.head_dim, constant, np.float32)
             content[f"blk.{layer}.attn_{part}_norm.weight"] = stored(values, "F32")
     for name, values in (tensors or {}).items():
-        content[name] = None if values is None else stored(values, "F32")
+        content[name] = stored(values, "F32") if isinstance(values, np.ndarray) else values
     for name, pair in content.items():
         if pair is not None:
             writer.add_tensor(name, pair[0], raw_dtype=pair[1])
