@@ -1,7 +1,8 @@
 """atem: an independent SDK for ATEM, the wire format of the Muse Glimmer models.
 
 ``parse`` and ``parse_stream`` turn what a model writes into events and calls,
-``render`` turns a conversation into a prompt, ``ToolSet`` describes the tools.
+``render`` turns a conversation into a prompt, ``ToolSet`` describes the tools;
+``load`` gives an engine for a checkpoint or a server.
 Most names are loaded on first use; ``import atem`` itself loads the renderer
 (about 50 ms).
 """
@@ -17,17 +18,36 @@ from .render import render as render
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from .checkup import doctor as doctor
+    from .engine import GREEDY as GREEDY
+    from .engine import Engine as Engine
+    from .engine import EngineInfo as EngineInfo
+    from .engine import Progress as Progress
+    from .engine import Request as Request
+    from .engine import Sampling as Sampling
     from .engine import Step as Step
     from .errors import AtemError as AtemError
+    from .errors import CheckpointError as CheckpointError
+    from .errors import ConfigError as ConfigError
+    from .errors import ContextOverflow as ContextOverflow
+    from .errors import EngineClosed as EngineClosed
+    from .errors import EngineError as EngineError
     from .errors import InvalidArguments as InvalidArguments
     from .errors import InvalidTool as InvalidTool
+    from .errors import LayoutError as LayoutError
     from .errors import MissingExtra as MissingExtra
     from .errors import OptionError as OptionError
+    from .errors import OutOfMemory as OutOfMemory
     from .errors import ParserClosed as ParserClosed
+    from .errors import RemoteError as RemoteError
     from .errors import RenderError as RenderError
+    from .errors import RopeUndecided as RopeUndecided
+    from .errors import TensorError as TensorError
     from .errors import TokenError as TokenError
     from .errors import ToolError as ToolError
     from .errors import UnknownTool as UnknownTool
+    from .errors import UnsafeCheckpoint as UnsafeCheckpoint
+    from .errors import Unsupported as Unsupported
     from .messages import ImagePart as ImagePart
     from .messages import Message as Message
     from .messages import RejectedCall as RejectedCall
@@ -61,6 +81,8 @@ if TYPE_CHECKING:
     from .render import from_chat as from_chat
     from .render import from_items as from_items
     from .render import render_turn as render_turn
+    from .runtime.load import load as load
+    from .runtime.load import plan as plan
     from .tools import Allow as Allow
     from .tools import Ask as Ask
     from .tools import Decision as Decision
@@ -79,17 +101,36 @@ if TYPE_CHECKING:
     from .wire import Piece as Piece
 
 _EXPORTS: Final[dict[str, str]] = {
+    "doctor": "checkup",
+    "GREEDY": "engine",
+    "Engine": "engine",
+    "EngineInfo": "engine",
+    "Progress": "engine",
+    "Request": "engine",
+    "Sampling": "engine",
     "Step": "engine",
     "AtemError": "errors",
+    "CheckpointError": "errors",
+    "ConfigError": "errors",
+    "ContextOverflow": "errors",
+    "EngineClosed": "errors",
+    "EngineError": "errors",
     "InvalidArguments": "errors",
     "InvalidTool": "errors",
+    "LayoutError": "errors",
     "MissingExtra": "errors",
     "OptionError": "errors",
+    "OutOfMemory": "errors",
     "ParserClosed": "errors",
+    "RemoteError": "errors",
     "RenderError": "errors",
+    "RopeUndecided": "errors",
+    "TensorError": "errors",
     "TokenError": "errors",
     "ToolError": "errors",
     "UnknownTool": "errors",
+    "UnsafeCheckpoint": "errors",
+    "Unsupported": "errors",
     "ImagePart": "messages",
     "Message": "messages",
     "RejectedCall": "messages",
@@ -123,6 +164,8 @@ _EXPORTS: Final[dict[str, str]] = {
     "from_chat": "render",
     "from_items": "render",
     "render_turn": "render",
+    "load": "runtime.load",
+    "plan": "runtime.load",
     "Allow": "tools",
     "Ask": "tools",
     "Decision": "tools",

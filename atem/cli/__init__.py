@@ -1,4 +1,4 @@
-"""The command ``atem``: parse, render and inspect turns from a shell.
+"""The command ``atem``: turns, prompts and models from a shell.
 
 Rules: arguments in, bytes out, an exit code at the end; what a program would
 want is in the library. One file a command; ``app`` holds what they share with
@@ -7,7 +7,8 @@ the shell, ``options`` their common options. click and rich come with the extra
 command that uses it: ``atem --help`` pays for none of it.
 
 ``source`` reads, ``output`` writes, ``files`` are the JSON files of a user,
-``records`` the JSON of a turn, ``paint`` and ``screen`` what ``inspect`` shows.
+``records`` the JSON of a turn, ``paint`` and ``screen`` what ``inspect`` shows,
+``model`` what the commands that open a checkpoint share.
 """
 
 from __future__ import annotations

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING
 import click
 
 from .. import __version__
-from ..errors import AtemError
+from ..errors import AtemError, CheckpointError, EngineError
 from . import exits
+from .doctor import doctor
+from .generate import generate
 from .inspect import inspect
 from .options import SETTINGS
 from .parse import parse
+from .plan import plan
 from .render import render
 from .screen import one_line
 
@@ -27,10 +30,10 @@ if TYPE_CHECKING:
 @click.group(context_settings=SETTINGS, epilog=exits.EXIT_CODES, no_args_is_help=False)
 @click.version_option(__version__, prog_name="atem", message="%(prog)s %(version)s")
 def atem() -> None:
-    """Parse, render and inspect turns in ATEM, the wire format of Muse Glimmer."""
+    """ATEM, the wire format of Muse Glimmer: read its turns, write its prompts, run the model."""
 
 
-for _command in (parse, render, inspect):
+for _command in (parse, render, inspect, plan, doctor, generate):
     atem.add_command(_command)
 
 
@@ -44,6 +47,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return exits.UNREAD
     except click.UsageError as error:
         _complain(_usage(error))
+    except (CheckpointError, EngineError) as error:
+        _complain(str(error))
+        return exits.MODEL
     except (AtemError, exits.Failure, click.ClickException) as error:
         _complain(str(error))
     return exits.USAGE

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 DONE: Final = 0
 FLAWED: Final = 1
 USAGE: Final = 2
+MODEL: Final = 3
 INTERRUPTED: Final = 130
 UNREAD: Final = 141
 """What a shell reports for a program that SIGPIPE ended."""
@@ -21,8 +22,10 @@ UNREAD: Final = 141
 EXIT_CODES: Final = """\b
 Exit codes:
   0    done; parse, inspect: the turn is complete and holds no rejected call
-  1    parse, inspect: the turn is incomplete or holds a rejected call
+  1    parse, inspect: the turn is incomplete or holds a rejected call;
+       plan: it does not fit; doctor: a check failed; generate: the turn was cut
   2    a wrong option, or a file that can't be read, used or written
+  3    the checkpoint can't be used, or the engine or server failed
   130  interrupted (Ctrl-C)
   141  whoever read the output stopped reading
 """
