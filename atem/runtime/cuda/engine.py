@@ -1,0 +1,313 @@
+"""The torch engine: requests share passes, without a thread of its own.
+
+Rules: whoever asks for a step and finds none does one for everybody, under the
+lock: a piece of one prompt, then one token of every request that is ready. What
+goes wrong is charged to the requests it was done for.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from ...engine import EngineInfo, Feature, Progress, Request, Step, require_features
+from ...errors import EngineClosed, OptionError, OutOfMemory
+from ...tokenizer import wrap
+from ..generation import Generation
+from ..prefix import PrefixCache
+from ..tokens import load_tokenizer, stop_ids
+from .cache import Block, Cache
+from .device import DTYPES, device_of, dtype_of, free_memory, is_out_of_memory
+from .model import Model
+from .runner import Runner
+from .schedule import Job, Schedule
+from .weights import Loader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ...tokenizer import Tokenizer
+    from ..checkpoint import Checkpoint
+
+FEATURES: Final[frozenset[Feature]] = frozenset(
+    ("logprobs", "min_p", "penalties", "reasoning_budget", "seed", "stop", "top_k")
+)
+BLOCK: Final = 64
+"""Tokens of a block of the prefix cache."""
+
+GIB: Final = 1 << 30
+
+
+class TorchEngine:
+    """Runs a checkpoint's text decoder on ``device`` ("auto", "cpu", "cuda", "cuda:1", ...).
+
+    ``dtype`` is "float32" or "bfloat16"; "auto" is float32 on the CPU and for
+    weights stored so. ``context`` (tokens) may be below the configuration's. Up
+    to ``max_batch`` requests share each pass; more wait. ``prefill_chunk`` is
+    the number of prompt tokens computed at once (1024 on CUDA, 256 on the CPU).
+    Beginnings of prompts are remembered within ``prefix_bytes`` (2 GiB on CUDA,
+    256 MiB on the CPU; 0: not at all); keys and values of running requests are
+    kept within ``cache_bytes`` (None: as far as memory goes). ``cuda_graphs``
+    None means on CUDA. ``progress`` hears the stored bytes read so far. The
+    checkpoint may be closed afterwards.
+
+    Raises OptionError for an option that can't work or be had, OutOfMemory if
+    there is no memory for the weights.
+    """
+
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        *,
+        tokenizer: object = None,
+        device: str = "auto",
+        dtype: str = "auto",
+        context: int | None = None,
+        max_batch: int = 8,
+        prefill_chunk: int | None = None,
+        prefix_bytes: int | None = None,
+        cache_bytes: int | None = None,
+        cuda_graphs: bool | None = None,
+        progress: Callable[[Progress], None] | None = None,
+    ) -> None:
+        place, config = device_of(device), checkpoint.config
+        on_gpu = place.type == "cuda"
+        number_type = dtype_of(dtype, place, checkpoint)
+        context = _within("context", context, config.max_position_embeddings)
+        chunk = _positive("prefill_chunk", prefill_chunk, 1024 if on_gpu else 256)
+        max_batch = _positive("max_batch", max_batch, 8)
+        if cuda_graphs and not on_gpu:
+            raise OptionError("cuda_graphs=True and the device is the CPU; leave it out")
+        if prefix_bytes is None:
+            prefix_bytes = 2 * GIB if on_gpu else GIB // 4
+        self._prefix: PrefixCache[Block] = PrefixCache(BLOCK, prefix_bytes)
+        self.tokenizer: Tokenizer = (
+            load_tokenizer(checkpoint) if tokenizer is None else wrap(tokenizer)
+        )
+        self.info = EngineInfo(
+            checkpoint.path.name, "torch", context, stop_ids(self.tokenizer, checkpoint), FEATURES,
+            max_batch=max_batch, dtype=number_type, layout=checkpoint.layout,
+        )  # fmt: skip
+        self._lock = Lock()
+        self._schedule = Schedule(max_batch, chunk)
+        cache = Cache(
+            config, device=place, dtype=DTYPES[number_type], context=context,
+            slack=chunk + BLOCK, max_slots=max_batch, limit=cache_bytes,
+        )  # fmt: skip
+        model = _load(checkpoint, place, DTYPES[number_type], progress)
+        static = on_gpu if cuda_graphs is None else cuda_graphs
+        self._runner: Runner | None = Runner(model, cache, max_batch=max_batch, static=static)
+        self._vocab_size = config.vocab_size
+
+    @staticmethod
+    def memory(
+        checkpoint: Checkpoint, *, device: str = "auto", dtype: str = "auto", **_: Any
+    ) -> tuple[str, int | None]:
+        """The number type that these options give, and the free bytes of the device."""
+        place = device_of(device)
+        return dtype_of(dtype, place, checkpoint), free_memory(place)
+
+    def generate(self, request: Request, /) -> Iterator[Step]:
+        """See :class:`atem.engine.Engine`. Iterators may be read in turns, or by many threads."""
+        self._open()
+        require_features(self.info, request)
+        ids = list(request.prompt_ids(self.tokenizer))
+        generation = Generation(
+            request, ids, tokenizer=self.tokenizer, stop_ids=self.info.stop_ids,
+            context=self.info.context, vocab_size=self._vocab_size,
+        )  # fmt: skip
+        return self._steps(Job(generation, ids))
+
+    def close(self) -> None:
+        """See :class:`atem.engine.Engine`; what is still running ends in EngineClosed."""
+        with self._lock:
+            self._runner = None
+            self._prefix.clear()
+
+    def _open(self) -> Runner:
+        if self._runner is None:
+            raise EngineClosed("the engine was closed; load another")
+        return self._runner
+
+    def _steps(self, job: Job) -> Iterator[Step]:
+        try:
+            while True:
+                step = self._next(job)
+                yield step
+                if step.finish is not None:
+                    return
+        finally:
+            job.gone = True
+            # Not waited for: the garbage collector may close an iterator while this very thread
+            # does a step. Whoever has the lock looks again before its next one.
+            if self._lock.acquire(blocking=False):
+                try:
+                    self._dismiss()
+                finally:
+                    self._lock.release()
+
+    def _next(self, job: Job) -> Step:
+        while True:
+            runner = self._open()
+            if job.steps:
+                return job.steps.popleft()
+            with self._lock:
+                if job.error is not None:
+                    raise job.error
+                if not job.steps and self._runner is runner:
+                    self._advance(runner, job)
+
+    # -- one step for everybody; the lock is held --------------------------------
+
+    def _advance(self, runner: Runner, job: Job) -> None:
+        """Bring ``job`` nearer to its next step, and the others with it."""
+        self._dismiss()
+        self._schedule.ask(job)
+        self._admit(runner)
+        self._make_room(runner)
+        filled = self._fill(runner)
+        decoded = self._decode(runner)
+        if not filled and not decoded and self._schedule.waiting and self._schedule.seats:
+            # Nobody reads what all seats have made, perhaps because the reader is us. One of them
+            # starts again later; its beginning is in the prefix cache, with some luck.
+            idlest = self._schedule.idlest()
+            self._unseat(runner, idlest)
+            idlest.done, idlest.trail = 0, None
+
+    def _dismiss(self) -> None:
+        """Give the seats of closed iterators back."""
+        if self._runner is not None:
+            for job in [*self._schedule.seats, *self._schedule.waiting]:
+                if job.gone:
+                    self._unseat(self._runner, job)
+
+    def _admit(self, runner: Runner) -> None:
+        schedule = self._schedule
+        while schedule.waiting and schedule.has_seat:
+            job = schedule.waiting[0]
+            try:
+                hit = self._prefix.lookup(job.ids)
+                seats = [*schedule.seats, job]
+                runner.reserve(len(seats), max(len(each.ids) for each in seats))
+                runner.restore(len(schedule.seats), hit.payloads)
+            except Exception as error:  # noqa: BLE001 - it is raised where the job is read
+                self._fail(runner, [job], error)
+                continue
+            job.generation.cached_tokens = job.done = hit.tokens
+            job.trail = hit.trail
+            schedule.seats.append(schedule.waiting.popleft())
+
+    def _make_room(self, runner: Runner) -> None:
+        """Room for one more token of everybody; if there is none, the longest request ends."""
+        while seats := self._schedule.seats:
+            longest = self._schedule.longest()
+            try:
+                return runner.reserve(len(seats), len(longest.ids))
+            except Exception as error:  # noqa: BLE001 - as above
+                self._fail(runner, [longest], error)
+        return None
+
+    def _fill(self, runner: Runner) -> bool:
+        """A piece of one prompt."""
+        turn = self._schedule.filling()
+        if turn is None:
+            return False
+        seat, span = turn
+        job = self._schedule.seats[seat]
+        try:
+            runner.fill(seat, span.start, job.ids[span.start : span.stop])
+            job.done = span.stop
+            self._remember(runner, seat)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._fail(runner, [job], error)
+        return True
+
+    def _decode(self, runner: Runner) -> bool:
+        """One token of every request that is ready."""
+        ready, seats = self._schedule.ready(), list(self._schedule.seats)
+        if not ready:
+            return False
+        jobs = [seats[seat] for seat in ready]
+        rows = [(job.ids[job.done], job.done) for job in seats[: ready[-1] + 1]]
+        try:
+            logits = runner.decode(rows)
+            found = runner.choose(logits, ready, [job.generation.need for job in jobs])
+        except Exception as error:  # noqa: BLE001 - as above
+            short = is_out_of_memory(error)
+            self._fail(runner, [self._schedule.longest()] if short else jobs, error)
+            return True
+        for job, candidates in zip(jobs, found, strict=True):
+            self._take(runner, job, candidates)
+        return True
+
+    def _take(self, runner: Runner, job: Job, candidates: Any) -> None:
+        try:
+            job.done += 1
+            self._remember(runner, self._schedule.seats.index(job))
+            step = job.generation.take(candidates)
+            job.ids.append(job.generation.last_id)
+            job.steps.append(step)
+        except BaseException as error:
+            # Half a step can't be taken back, not even by whoever interrupts.
+            self._fail(runner, [job], error)
+            if not isinstance(error, Exception):
+                raise
+        if job.generation.finished:
+            self._unseat(runner, job)
+
+    def _remember(self, runner: Runner, seat: int) -> None:
+        """Store the blocks that are complete now."""
+        job = self._schedule.seats[seat]
+        if job.trail is None or not self._prefix.budget:
+            return
+        while (span := job.trail.wanted(job.ids, job.done)) is not None:
+            block = runner.copy(seat, span)
+            job.trail.store(job.ids, block, sum(part.nbytes for part in block))
+
+    def _fail(self, runner: Runner, jobs: Sequence[Job], error: BaseException) -> None:
+        if is_out_of_memory(error) and not isinstance(error, OutOfMemory):
+            short = OutOfMemory(f"no memory for this request ({error}); make it shorter")
+            short.__cause__ = error
+            error = short
+        for job in jobs:
+            job.error = error
+            self._unseat(runner, job)
+
+    def _unseat(self, runner: Runner, job: Job) -> None:
+        move = self._schedule.leave(job)
+        if move is not None:
+            runner.move(*move)
+
+
+def _load(
+    checkpoint: Checkpoint,
+    device: torch.device,
+    dtype: torch.dtype,
+    progress: Callable[[Progress], None] | None,
+) -> Model:
+    try:
+        with torch.inference_mode():
+            loader = Loader(checkpoint, device, dtype, progress or (lambda _: None))
+            return Model(checkpoint.config, loader.load())
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        raise OutOfMemory(
+            f"{checkpoint.path}: no memory on {device} for the weights in {dtype} ({error}); use a "
+            "smaller dtype or another device"
+        ) from error
+
+
+def _positive(name: str, value: int | None, default: int) -> int:
+    value = default if value is None else value
+    if value < 1:
+        raise OptionError(f"{name}={value}; it is 1 or more")
+    return value
+
+
+def _within(name: str, value: int | None, most: int) -> int:
+    if value is not None and not 1 <= value <= most:
+        raise OptionError(f"{name}={value}; it is from 1 to this model's {most}, or None")
+    return most if value is None else value
