@@ -210,7 +210,7 @@ def weight_files(folder: Folder) -> dict[str, Path]:
         raise _no_weights(folder, names)
     if SINGLE in found:
         found = [SINGLE]
-    elif len(found) > 1:
+    elif len(found) > 1 or "-of-" in found[0]:
         _check_numbered(folder, found)
     return _existing(folder, found)
 
@@ -269,8 +269,8 @@ def _check_numbered(folder: Folder, found: list[str]) -> None:
     stem = found[0].rpartition("-00001-of-")[0]
     if found != [f"{stem}-{n + 1:05d}-of-{count:05d}.safetensors" for n in range(count)]:
         raise LayoutError(
-            f"{folder.root} has {count} safetensors files, no {INDEX}, and they are no complete"
-            f" numbered set: {', '.join(found[:4])}"
+            f"{folder.root} has no {INDEX}, and its safetensors files ({', '.join(found[:4])}) are"
+            " no complete numbered set: download what is missing, or move the rest away"
         )
 
 

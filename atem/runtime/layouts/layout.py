@@ -15,7 +15,7 @@ from ..schemas import read_config
 from . import rows
 from .names import DROPPED, VISION, nearest
 from .quantised import quantisation
-from .reading import Reading, StoredCheckpoint
+from .reading import Reading, StoredCheckpoint, check_shape
 
 if TYPE_CHECKING:
     import re
@@ -65,6 +65,10 @@ class Form:
     fused_gate: bool = False
     """The rows of q and gate lie in one tensor, head by head."""
 
+    def share(self, name: str) -> int:
+        """How many canonical tensors lie in the stored tensor of ``name``."""
+        return 2 if self.fused_gate and name.rpartition(".")[2] in FUSED else 1
+
 
 @dataclass(frozen=True, slots=True)
 class Named:
@@ -112,7 +116,9 @@ def assemble(
     :data:`~atem.runtime.layouts.names.DROPPED` or more. Raises LayoutError for
     missing and unknown tensors, TensorError for shapes.
     """
-    found = {name: choose(source, form.names.module(name)) for name in canonical_shapes(config)}
+    _check_count(source, config)
+    shapes = canonical_shapes(config)
+    found = {name: choose(source, form.names.module(name)) for name in shapes}
     codecs = {name: codec for name, codec in found.items() if codec is not None}
     used = {part for codec in codecs.values() for part in codec.parts}
     vision, rest = _split(source.stored.keys() - used, VISION.match)
@@ -120,6 +126,8 @@ def assemble(
     missing = [form.names.module(name) for name, codec in found.items() if codec is None]
     if missing or rest:
         raise _mismatch(source, form.name, missing, sorted(rest))
+    for name, codec in codecs.items():
+        check_shape(name, shapes[name], codec, form.share(name), source.path)
     readings = {
         name: _reading(form, config, rope_style, name, codec) for name, codec in codecs.items()
     }
@@ -128,6 +136,16 @@ def assemble(
     return StoredCheckpoint(
         source, form.name, config, rope_style, readings, has_vision=bool(vision)
     )
+
+
+def _check_count(source: Source, config: ModelConfig) -> None:
+    """No tables for more layers than the files can have: a configuration may claim any number."""
+    if config.num_hidden_layers > len(source.stored):
+        raise LayoutError(
+            f"{source.path}: num_hidden_layers is {config.num_hidden_layers}, and there are"
+            f" {len(source.stored)} tensors: weights are missing, or the configuration is of another"
+            " model"
+        )
 
 
 def _split(
@@ -178,12 +196,12 @@ def _reading(
     form: Form, config: ModelConfig, rope_style: RopeStyle, name: str, codec: Codec
 ) -> Reading:
     part = name.rpartition(".")[2]
-    shared = form.fused_gate and part in FUSED
+    share = form.share(name)
     return Reading(
         codec,
-        order=_order(config, part, shared=shared, pairs=rope_style == "pairs"),
+        order=_order(config, part, shared=share > 1, pairs=rope_style == "pairs"),
         minus_one=form.absolute_norms and part in NORMS,
-        share=2 if shared else 1,
+        share=share,
     )
 
 

@@ -57,6 +57,10 @@ class Reading:
     minus_one: bool = False
     share: int = 1
 
+    def info(self, shape: tuple[int, ...]) -> TensorInfo:
+        """What is known of it before it is read."""
+        return TensorInfo(shape, self.codec.encoding, self.codec.stored_bytes // self.share)
+
     def read(self, rows: Sequence[int] | None = None) -> NDArray[Any]:
         """The tensor, or some of its rows, before it is checked."""
         values = self.codec.read(self._stored_rows(rows))
@@ -74,7 +78,7 @@ class Reading:
 class StoredCheckpoint:
     """The one :class:`~atem.runtime.checkpoint.Checkpoint` made from files.
 
-    Raises TensorError at once when a shape is not what ``config`` says.
+    ``readings`` has every canonical tensor, its shape checked.
     """
 
     def __init__(
@@ -96,9 +100,8 @@ class StoredCheckpoint:
         self.notes = tuple(source.notes)
         self._source = source
         self._readings = readings
-        shapes = canonical_shapes(config)
         self.tensors: Mapping[str, TensorInfo] = {
-            name: _info(name, shape, readings[name], self.path) for name, shape in shapes.items()
+            name: readings[name].info(shape) for name, shape in canonical_shapes(config).items()
         }
 
     def read(self, name: str, /) -> NDArray[Any]:
@@ -140,14 +143,14 @@ def is_finite(values: NDArray[Any]) -> bool:
     return all(int((bits[at : at + CHUNK] & mask).max()) < mask for at in starts)
 
 
-def _info(name: str, shape: tuple[int, ...], reading: Reading, path: Path) -> TensorInfo:
-    codec, part = reading.codec, name.rpartition(".")[2]
-    expected = (shape[0] * reading.share, *shape[1:])
-    if codec.shape != expected:
-        fields = " x ".join(FIELDS.get(part, (_WIDTH,)))
-        twice = f"{reading.share} * " if reading.share > 1 else ""
-        raise TensorError(
-            f"{path}: tensor {codec.parts[0]} has shape {codec.shape}, and the configuration"
-            f" asks for {expected} ({twice}{fields}): these are of two models"
-        )
-    return TensorInfo(shape, codec.encoding, codec.stored_bytes // reading.share)
+def check_shape(name: str, shape: tuple[int, ...], codec: Codec, share: int, where: Path) -> None:
+    """Raise TensorError when what is stored has not the canonical ``shape``, ``share`` times."""
+    expected = (shape[0] * share, *shape[1:])
+    if codec.shape == expected:
+        return
+    fields = " x ".join(FIELDS.get(name.rpartition(".")[2], (_WIDTH,)))
+    times = f"{share} * " if share > 1 else ""
+    raise TensorError(
+        f"{where}: tensor {codec.parts[0]} has shape {codec.shape}, and the configuration"
+        f" asks for {expected} ({times}{fields}): these are of two models"
+    )

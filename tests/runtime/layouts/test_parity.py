@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -14,6 +14,9 @@ from atem.runtime.layouts import open_checkpoint
 from atem.testing.tiny import hf_config, hf_name, tiny_checkpoint, tiny_config, tiny_weights
 from tests.runtime.layouts import writers
 from tests.runtime.oracle import oracle, oracle_logits
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 CONFIG = tiny_config()
 WEIGHTS = tiny_weights(CONFIG)

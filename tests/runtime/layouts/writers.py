@@ -66,7 +66,8 @@ def hf(config: ModelConfig, weights: Weights, style: str = "half") -> dict[str, 
 def bare(config: ModelConfig, weights: Weights, style: str = "half") -> dict[str, np.ndarray]:
     prefix = "model.language_model."
     return {
-        name.replace(prefix, "model."): values for name, values in hf(config, weights, style).items()
+        name.replace(prefix, "model."): values
+        for name, values in hf(config, weights, style).items()
     }
 
 

@@ -1,0 +1,97 @@
+"""Opening reads headers, reading reads one tensor: nothing else is looked at or held."""
+
+from __future__ import annotations
+
+import tracemalloc
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from atem.errors import CheckpointError
+from atem.runtime.layouts import open_checkpoint
+from atem.runtime.layouts.source import MappedFile
+from atem.testing.tiny import tiny_config, tiny_weights
+from tests.runtime.layouts import writers
+
+CONFIG = tiny_config(hidden_size=512, intermediate_size=2048, num_hidden_layers=2)
+"""Its FFN matrices have a million values each."""
+
+
+@pytest.fixture(scope="module", params=sorted(writers.LAYOUTS))
+def folder(request, tmp_path_factory):
+    write, config = writers.LAYOUTS[request.param]
+    tensors = write(CONFIG, tiny_weights(CONFIG))
+    return writers.save(tmp_path_factory.mktemp("wide"), tensors, config(CONFIG), dtype="bfloat16")
+
+
+@contextmanager
+def peak():
+    """Bytes that Python and NumPy had at most; mapped pages are not among them."""
+    found = []
+    tracemalloc.start()
+    try:
+        yield found
+        found.append(tracemalloc.get_traced_memory()[1])
+    finally:
+        tracemalloc.stop()
+
+
+@contextmanager
+def looked_at(monkeypatch):
+    """Names of the stored tensors whose values were asked for."""
+    names = []
+    view = MappedFile._view
+    with monkeypatch.context() as patch:
+        patch.setattr(MappedFile, "_view", lambda s, e: names.append(e.name) or view(s, e))
+        yield names
+
+
+def test_opening_looks_at_no_tensor_but_rows_of_the_table(folder, monkeypatch):
+    with looked_at(monkeypatch) as names, open_checkpoint(folder):
+        assert all("embed_tokens" in name for name in names)
+
+
+def test_opening_holds_no_weights(folder):
+    with open_checkpoint(folder):  # imports are done
+        pass
+    with peak() as held, open_checkpoint(folder):
+        pass
+    assert held[0] < 1 << 20
+
+
+def test_reading_a_tensor_looks_at_no_other(folder, monkeypatch):
+    with looked_at(monkeypatch) as names, open_checkpoint(folder) as checkpoint:
+        names.clear()
+        checkpoint.read("layers.1.ffn_up")
+        assert [name.partition("layers.")[2] for name in names] == ["1.mlp.up_proj.weight"]
+
+
+def test_reading_a_tensor_holds_little_more_than_it(folder):
+    with open_checkpoint(folder) as checkpoint, peak() as held:
+        values = checkpoint.read("layers.1.ffn_up")
+    chunk = 2 * (1 << 20) * 2  # what the check of a million values needs
+    assert values.nbytes == 2 * 512 * 2048
+    assert held[0] < values.nbytes + chunk + (1 << 19)
+
+
+def test_reading_rows_holds_these_rows(folder):
+    with open_checkpoint(folder) as checkpoint, peak() as held:
+        checkpoint.rows("layers.1.ffn_up", [3, 1000])
+    assert held[0] < 1 << 18
+
+
+def test_what_was_read_outlives_the_checkpoint_and_is_the_readers_own(folder):
+    with open_checkpoint(folder) as checkpoint:
+        values = checkpoint.read("embed")
+        values[0] = 0
+        assert checkpoint.read("embed")[0].any()
+    assert np.isfinite(values.astype(np.float32)).all()
+
+
+def test_a_closed_checkpoint_reads_nothing(folder):
+    checkpoint = open_checkpoint(folder)
+    checkpoint.close()
+    checkpoint.close()
+    with pytest.raises(CheckpointError, match="closed"):
+        checkpoint.read("embed")
