@@ -6,11 +6,27 @@ worked out from the stored bytes, in plain Python and float64, by nothing of ate
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import json
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ml_dtypes
 import mlx.core as mx
 import numpy as np
+from safetensors.numpy import save_file
+
+from atem.testing.tiny import hf_config, hf_name, tiny_config, tiny_weights, write_side_files
+from tests.runtime.layouts import writers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from atem.runtime.config import ModelConfig
+    from atem.testing.tiny import Weights
+
+CONFIG = tiny_config(num_hidden_layers=4, intermediate_size=128)
+"""Every width is a multiple of 64: of any group size that is tested."""
 
 
 class Parts(NamedTuple):
@@ -18,6 +34,20 @@ class Parts(NamedTuple):
 
     stored: dict[str, np.ndarray]
     values: np.ndarray
+
+
+def remembered(form: Callable[..., Parts]) -> Callable[..., Parts]:
+    """``form``, done once for the same weights: plain Python is slow, and most tests share them."""
+    done: dict[Any, Parts] = {}
+
+    @wraps(form)
+    def again(weight: np.ndarray, **options: Any) -> Parts:
+        key = (weight.tobytes(), weight.shape, *sorted(options.items()))
+        if key not in done:
+            done[key] = form(weight, **options)
+        return Parts(dict(done[key].stored), done[key].values)
+
+    return again
 
 
 def e2m1(code: int) -> float:
@@ -76,6 +106,7 @@ def _nvfp4(weight: np.ndarray, factor: np.float32) -> tuple[np.ndarray, np.ndarr
     return packed, scales, meaning(packed, 4, e2m1, scales.view(np.uint8), e4m3)
 
 
+@remembered
 def compressed_nvfp4(weight: np.ndarray, *, activations: bool = True) -> Parts:
     """As compressed-tensors stores it: values are divided by the global scale."""
     number = np.float32(448 * 6 / np.abs(weight).max())
@@ -90,6 +121,7 @@ def compressed_nvfp4(weight: np.ndarray, *, activations: bool = True) -> Parts:
     return Parts(stored, (values / np.float64(number)).astype(np.float32))
 
 
+@remembered
 def modelopt_nvfp4(weight: np.ndarray, *, activations: bool = True) -> Parts:
     """As ModelOpt stores it: values are multiplied by ``weight_scale_2``."""
     factor = np.float32(np.abs(weight).max() / (448 * 6))
@@ -108,6 +140,7 @@ def _exponents(weight: np.ndarray, top: float) -> np.ndarray:
     return (np.ceil(np.log2(largest(weight, 32) / top)) + 127).astype(np.uint8)
 
 
+@remembered
 def mxfp8(weight: np.ndarray) -> Parts:
     exponents = _exponents(weight, 448)
     relative = weight / np.repeat(np.exp2(exponents - 127.0), 32, axis=1)
@@ -116,6 +149,7 @@ def mxfp8(weight: np.ndarray) -> Parts:
     return Parts({".weight": codes, ".weight_scale": exponents}, values.astype(np.float32))
 
 
+@remembered
 def mxfp4(weight: np.ndarray) -> Parts:
     exponents = _exponents(weight, 6)
     packed = pack(nearest(weight, np.exp2(exponents - 127.0), e2m1, 16), 4)
@@ -123,6 +157,7 @@ def mxfp4(weight: np.ndarray) -> Parts:
     return Parts({".weight": packed, ".weight_scale": exponents}, values.astype(np.float32))
 
 
+@remembered
 def fp8(weight: np.ndarray) -> Parts:
     factor = np.float32(np.abs(weight).max() / 448)
     codes = (weight / factor).astype(ml_dtypes.float8_e4m3fn)
@@ -138,8 +173,10 @@ def to_numpy(array: mx.array) -> np.ndarray:
     return np.array(array)
 
 
+@remembered
 def mlx(
     weight: np.ndarray,
+    *,
     group: int = 32,
     bits: int = 4,
     mode: str = "affine",
@@ -152,3 +189,75 @@ def mlx(
     ends = (".weight", ".scales", ".biases")
     stored = {end: to_numpy(part) for end, part in zip(ends, parts, strict=False)}
     return Parts(stored, np.array(values))
+
+
+NAMES = {
+    "hf": hf_name,
+    "bare": lambda name: hf_name(name).replace("model.language_model.", "model."),
+    "raw": writers.raw_name,
+    "packed": writers.raw_name,
+    "mlx": lambda name: "language_model." + NAMES["bare"](name),
+}
+"""Layout -> stored name of a canonical tensor."""
+
+
+def mlx_named(config: ModelConfig, weights: Weights) -> dict[str, np.ndarray]:
+    return {NAMES["mlx"](name): values for name, values in weights.items()}
+
+
+LAYOUTS = writers.LAYOUTS | {"mlx": (mlx_named, hf_config)}
+
+
+class Checkpoint(NamedTuple):
+    """Stored tensors, the configuration, and the canonical weights that they mean."""
+
+    tensors: dict[str, np.ndarray]
+    config: dict[str, Any]
+    meant: dict[str, np.ndarray]
+
+    def save(self, folder: Path) -> Path:
+        """Write the folder, every tensor in its own type."""
+        folder.mkdir(parents=True, exist_ok=True)
+        stored = {name: np.ascontiguousarray(values) for name, values in self.tensors.items()}
+        save_file(stored, folder / "model.safetensors")
+        (folder / "config.json").write_text(json.dumps(self.config))
+        write_side_files(folder)
+        return folder
+
+
+def quantised(
+    layout: str,
+    form: Callable[[str], Callable[[np.ndarray], Parts] | None],
+    block: dict[str, Any],
+    *,
+    config: ModelConfig = CONFIG,
+    key: str = "quantization_config",
+) -> Checkpoint:
+    """Random weights in ``layout``; ``form`` gives the format of a canonical tensor, or None.
+
+    What is meant is quantised by itself, apart from the layout's order of rows.
+    """
+    weights = tiny_weights(config)
+    write, describe = LAYOUTS[layout]
+    formats = {NAMES[layout](name): form(name) for name in reversed(weights)}  # q after its gate
+    tensors: dict[str, np.ndarray] = {}
+    for name, values in write(config, weights).items():
+        parts = formats[name](values).stored if formats[name] else {".weight": values}
+        tensors |= {name.removesuffix(".weight") + end: part for end, part in parts.items()}
+    chosen = {name: form(name) for name in weights}
+    meant = {n: chosen[n](v).values if chosen[n] else v for n, v in weights.items()}
+    return Checkpoint(tensors, describe(config) | {key: block}, meant)
+
+
+def linears(name: str) -> bool:
+    """Whether a canonical tensor is a matrix of a layer."""
+    return name.startswith("layers.") and not name.endswith("norm")
+
+
+def only_linears(form: Callable[[np.ndarray], Parts]) -> Callable[[str], Any]:
+    return lambda name: form if linears(name) else None
+
+
+def matrices(form: Callable[[np.ndarray], Parts]) -> Callable[[str], Any]:
+    """All matrices, table and head included."""
+    return lambda name: form if not name.endswith("norm") else None

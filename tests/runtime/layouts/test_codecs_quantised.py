@@ -154,7 +154,7 @@ class TestAffine:
     @pytest.mark.parametrize("group", GROUPS)
     @pytest.mark.parametrize("bits", BITS)
     def test_equals_mlx_to_the_bit_in_float32(self, bits, group, dtype):
-        parts = writers.mlx(weight(), group, bits, dtype=dtype)
+        parts = writers.mlx(weight(), group=group, bits=bits, dtype=dtype)
         found = tensors(parts)
         codec = affine(found["weight"], found["scales"], found["biases"], bits=bits, group=group)
         np.testing.assert_array_equal(codec.read(), parts.values)
@@ -193,7 +193,7 @@ class TestAffine:
     [("nvfp4", 16, 4, nvfp4), ("mxfp4", 32, 4, mxfp4), ("mxfp8", 32, 8, mxfp8)],
 )
 def test_mlx_own_float_modes_equal_mlx(mode, group, bits, codec):
-    parts = writers.mlx(weight(), group, bits, mode)
+    parts = writers.mlx(weight(), group=group, bits=bits, mode=mode)
     found = tensors(parts)
     np.testing.assert_array_equal(codec(found["weight"], found["scales"]).read(), parts.values)
 

@@ -41,7 +41,7 @@ def read(source: Source, block: Mapping[str, Any]) -> Method:
     block = further(source) | dict(block)
     where = f"{source.path}: ModelOpt's quant_algo"
     algorithm = block.get("quant_algo")
-    default = None if algorithm in {None, MIXED} else _encoding(algorithm, block, where)
+    default = None if algorithm in (None, MIXED) else _encoding(algorithm, block, where)
     listed = _listed(block, where)
 
     def build(module: str, parts: Parts) -> Codec | None:
