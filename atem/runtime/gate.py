@@ -19,16 +19,10 @@ from typing import TYPE_CHECKING, Any, Final
 from ..errors import ConfigError, LayoutError, UnsafeCheckpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 MAX_JSON: Final = 16 << 20
 """Bytes of a JSON file beside the weights. The largest real ones list every module: under 2 MiB."""
-
-PICKLES: Final = frozenset({".bin", ".pt", ".pth", ".ckpt"})
-"""Suffixes of weight files that run code when they are read."""
-
-INDEX: Final = "model.safetensors.index.json"
-SINGLE: Final = "model.safetensors"
 
 CODE_KEYS: Final = ("auto_map", "custom_generate")
 """Keys by which transformers is told to import code from the folder."""
@@ -192,93 +186,3 @@ def _model_file(folder: Folder, value: object) -> str:
     if folder._inside(folder.root / value) is None:  # noqa: SLF001 (same module)
         raise UnsafeCheckpoint(f"{where} is not in the folder")
     return value
-
-
-def weight_files(folder: Folder) -> dict[str, Path]:
-    """File name -> resolved path of every safetensors file to read, in order.
-
-    The shards of the index when there is one, else ``model.safetensors``, else
-    the only file, else one complete numbered set. Raises LayoutError when these
-    disagree or a shard is missing, UnsafeCheckpoint for pickles alone.
-    """
-    names = folder.names()
-    found = [name for name in names if name.endswith(".safetensors")]
-    index = shards(folder)
-    if index is not None:
-        return _indexed(folder, found, index)
-    if not found:
-        raise _no_weights(folder, names)
-    if SINGLE in found:
-        found = [SINGLE]
-    elif len(found) > 1 or "-of-" in found[0]:
-        _check_numbered(folder, found)
-    return _existing(folder, found)
-
-
-def shards(folder: Folder) -> dict[str, str] | None:
-    """Tensor name -> shard, from the index; None without one."""
-    index = folder.json(INDEX)
-    if index is None:
-        return None
-    entries = index.get("weight_map")
-    if not isinstance(entries, dict) or not entries:
-        raise LayoutError(f"{folder.root / INDEX} has no weight_map")
-    for key, shard in entries.items():
-        if not is_plain_name(shard):
-            raise UnsafeCheckpoint(
-                f"{folder.root / INDEX}: the shard {short(shard)} of {short(key)}"
-                " is not a plain file name"
-            )
-    return entries
-
-
-def unread_notes(folder: Folder, read: Iterable[str]) -> list[str]:
-    """A note on the weight files of the folder that are not ``read``, if there are any."""
-    known = frozenset(read)
-    unread = [name for name in folder.names() if name not in known and is_weights(name)]
-    if not unread:
-        return []
-    return [f"{len(unread)} weight files are not read: {', '.join(unread[:4])}"]
-
-
-def is_weights(name: str) -> bool:
-    """Whether a file of this name holds weights, of any kind."""
-    return Path(name).suffix in PICKLES | {".safetensors", ".gguf"}
-
-
-def _indexed(folder: Folder, found: list[str], index: Mapping[str, str]) -> dict[str, Path]:
-    named = sorted(set(index.values()))
-    if SINGLE in found and SINGLE not in named:
-        raise LayoutError(f"{folder.root} has {SINGLE} and an index without it: remove one of both")
-    return _existing(folder, named)
-
-
-def _existing(folder: Folder, names: Iterable[str]) -> dict[str, Path]:
-    files: dict[str, Path] = {}
-    for name in names:
-        path = folder.file(name)
-        if path is None:
-            raise LayoutError(f"{folder.root}: the shard {name!r} is missing: download it again")
-        files[name] = path
-    return files
-
-
-def _check_numbered(folder: Folder, found: list[str]) -> None:
-    """Several files without an index are one model only as a complete numbered set."""
-    count = len(found)
-    stem = found[0].rpartition("-00001-of-")[0]
-    if found != [f"{stem}-{n + 1:05d}-of-{count:05d}.safetensors" for n in range(count)]:
-        raise LayoutError(
-            f"{folder.root} has no {INDEX}, and its safetensors files ({', '.join(found[:4])}) are"
-            " no complete numbered set: download what is missing, or move the rest away"
-        )
-
-
-def _no_weights(folder: Folder, names: list[str]) -> UnsafeCheckpoint | LayoutError:
-    pickles = [name for name in names if Path(name).suffix in PICKLES]
-    if not pickles:
-        return LayoutError(f"{folder.root} has no weights: no file ends in .safetensors or .gguf")
-    return UnsafeCheckpoint(
-        f"{folder.root} has weights only as {', '.join(pickles[:4])}: such files run code when they"
-        " are read. Only safetensors and GGUF are read: convert the checkpoint where you trust it"
-    )

@@ -40,15 +40,25 @@ def open_checkpoint(path: str | Path, *, rope_style: RopeStyle | None = None) ->
     if rope_style not in STYLES:
         raise OptionError(f"rope_style={rope_style!r}: it is 'half', 'pairs' or None")
     try:
-        from .source import open_source
+        return _open(_source(Path(path)), rope_style)
+    except OSError as error:
+        raise CheckpointError(f"{path} can't be read: {error}") from error
+
+
+def _source(path: Path) -> Source:
+    try:
+        from .folder import open_folder
+        from .gguf_source import find_gguf, open_gguf
     except ImportError as error:
         if error.name in {"numpy", "ml_dtypes"}:
             raise MissingExtra("engine", "reading a checkpoint") from error
         raise
-    try:
-        return _open(open_source(Path(path)), rope_style)
-    except OSError as error:
-        raise CheckpointError(f"{path} can't be read: {error}") from error
+    found = find_gguf(path)
+    if found is not None:
+        return open_gguf(*found, path)
+    if path.is_file():
+        raise LayoutError(f"{path} is a file and no GGUF: name its folder")
+    return open_folder(path)
 
 
 def _open(source: Source, rope_style: RopeStyle | None) -> Checkpoint:

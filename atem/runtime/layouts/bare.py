@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .layout import Form, Named
+from .assembly import Form
+from .layout import Named
 from .names import BARE
 from .rope import half_style
 

@@ -15,9 +15,9 @@ from ...errors import ConfigError, LayoutError, TensorError
 from ..schemas import config_from_gguf, read_config
 from ..schemas.family import MODEL_TYPES
 from ..schemas.gguf import ARCHITECTURES, OTHERS
+from .assembly import Form, assemble
 from .codecs.gguf import gguf_codec
 from .codecs.plain import Plain
-from .layout import Form, assemble
 from .names import DROPPED, Names
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from ...errors import LayoutError
-from .layout import Form, Named
+from .assembly import Form
+from .layout import Named
 from .names import PACKED
 from .rope import flat_style
 

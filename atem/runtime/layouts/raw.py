@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from .layout import Form, Named
+from .assembly import Form
+from .layout import Named
 from .names import RAW
 from .rope import flat_style
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 EXPONENT: Final = {"float32": 0x7F800000, "float16": 0x7C00, "bfloat16": 0x7F80}
 """Bits that are all set only in infinities and NaNs."""
 
-CHUNK: Final = 1 << 20
+CHUNK: Final = 1 << 18
 """Values looked at in one go: a check needs no second copy of a table."""
 
 _QUERY, _KEY = "num_attention_heads * head_dim", "num_key_value_heads * head_dim"

@@ -10,7 +10,7 @@ import pytest
 
 from atem.errors import ConfigError, LayoutError, UnsafeCheckpoint
 from atem.runtime import gate
-from atem.runtime.layouts import open_checkpoint
+from atem.runtime.layouts import open_checkpoint, shards
 from atem.testing.tiny import hf_config, tiny_checkpoint, tiny_config, tiny_weights
 from tests.runtime.layouts import writers
 
@@ -114,7 +114,7 @@ def test_other_keys_that_name_code_are_ignored_with_a_note(folder, name, key):
     assert f"{name} has {key}: it is ignored" in notes(folder)
 
 
-@pytest.mark.parametrize("suffix", sorted(gate.PICKLES))
+@pytest.mark.parametrize("suffix", sorted(shards.PICKLES))
 def test_a_folder_of_pickles_is_refused(folder, suffix):
     (folder / "model.safetensors").rename(folder / f"pytorch_model{suffix}")
     with pytest.raises(UnsafeCheckpoint, match=f"pytorch_model{suffix}.*Only safetensors and GGUF"):
@@ -135,7 +135,7 @@ def test_a_folder_without_weights_says_so(folder):
 @pytest.mark.parametrize("shard", ["../model.safetensors", "/m.safetensors", "a/b.safetensors",
                                    "..", "", "c:m.safetensors", "a\\b", None, 3, ["x"]])  # fmt: skip
 def test_a_shard_that_is_no_plain_file_name_is_unsafe(sharded, shard):
-    index = sharded / gate.INDEX
+    index = sharded / shards.INDEX
     places = json.loads(index.read_text())["weight_map"]
     edit(index, weight_map=places | {"lm_head.weight": shard})
     with pytest.raises(UnsafeCheckpoint, match=r"lm_head\.weight"):
@@ -144,7 +144,7 @@ def test_a_shard_that_is_no_plain_file_name_is_unsafe(sharded, shard):
 
 @pytest.mark.parametrize("entries", [None, {}, [], "x"])
 def test_an_index_without_a_map_is_refused(sharded, entries):
-    edit(sharded / gate.INDEX, weight_map=entries)
+    edit(sharded / shards.INDEX, weight_map=entries)
     with pytest.raises(LayoutError, match="weight_map"):
         open_checkpoint(sharded)
 
@@ -156,21 +156,21 @@ def test_a_missing_shard_is_named(sharded):
 
 
 def test_a_missing_shard_is_noticed_without_an_index(sharded):
-    (sharded / gate.INDEX).unlink()
+    (sharded / shards.INDEX).unlink()
     (sharded / "model-00001-of-00002.safetensors").unlink()
     with pytest.raises(LayoutError, match="numbered set"):
         open_checkpoint(sharded)
 
 
 def test_a_tensor_in_two_shards_is_an_error(sharded):
-    shards = [f"model-0000{n}-of-00002.safetensors" for n in (1, 2)]
-    (sharded / shards[1]).write_bytes((sharded / shards[0]).read_bytes())
+    one, two = (sharded / f"model-0000{n}-of-00002.safetensors" for n in (1, 2))
+    two.write_bytes(one.read_bytes())
     with pytest.raises(LayoutError, match="is in two shards"):
         open_checkpoint(sharded)
 
 
 def test_a_tensor_that_is_in_no_shard_is_named(sharded):
-    index = sharded / gate.INDEX
+    index = sharded / shards.INDEX
     places = json.loads(index.read_text())["weight_map"]
     edit(index, weight_map=places | {"more.weight": places["lm_head.weight"]})
     with pytest.raises(LayoutError, match=r"1 tensors that no shard has \(more\.weight\)"):
@@ -178,13 +178,13 @@ def test_a_tensor_that_is_in_no_shard_is_named(sharded):
 
 
 def test_a_single_file_and_an_index_that_leaves_it_out_are_refused(sharded, folder):
-    (sharded / gate.SINGLE).write_bytes(b"")
+    (sharded / shards.SINGLE).write_bytes(b"")
     with pytest.raises(LayoutError, match="index without it"):
         open_checkpoint(sharded)
 
 
 def test_files_of_two_sets_without_an_index_are_refused(sharded):
-    (sharded / gate.INDEX).unlink()
+    (sharded / shards.INDEX).unlink()
     (sharded / "adapter.safetensors").write_bytes(b"")
     with pytest.raises(LayoutError, match="numbered set"):
         open_checkpoint(sharded)

@@ -15,8 +15,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from atem.errors import CheckpointError, UnsafeCheckpoint
+from atem.runtime.layouts.folder import MappedFile
 from atem.runtime.layouts.header import BITS
-from atem.runtime.layouts.source import NUMPY, MappedFile
+from atem.runtime.layouts.source import NUMPY
 
 if TYPE_CHECKING:
     from pathlib import Path
