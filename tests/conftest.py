@@ -9,6 +9,11 @@ import os
 
 from hypothesis import settings
 
+# Read when torch or NumPy's BLAS is first imported. The models are tiny: a second thread costs more
+# in waiting than it computes, and on a busy machine a hundred times more.
+for _library in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(_library, "1")
+
 # No deadline: a shared machine may stall anywhere. In CI the same examples come each time, so that
 # a red run is the fault of the change; `HYPOTHESIS_PROFILE=thorough` looks for new ones.
 settings.register_profile("default", max_examples=100, deadline=None, print_blob=True)
