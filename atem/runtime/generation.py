@@ -75,6 +75,7 @@ class Generation:
 
     def take(self, candidates: Candidates) -> Step:
         """The next step. Raises EngineError for logits that can't be sampled from."""
+        assert not self.finished
         picked = self._choose(candidates)
         self.last_id = picked.id
         self.length += 1
