@@ -9,7 +9,7 @@ kept: reading is lazy, memory-mapped, one tensor at a time.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -124,3 +124,9 @@ class Checkpoint(Protocol):
 
     def close(self) -> None:
         """Give the files back."""
+
+    def __enter__(self) -> Self:
+        """The checkpoint itself."""
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from ..runtime.checkpoint import SideFiles, TensorInfo, canonical_shapes
 from ..runtime.config import ModelConfig, layer_pattern
@@ -176,6 +176,12 @@ class MemoryCheckpoint:
 
     def close(self) -> None:
         """There is nothing to give back."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 def tiny_checkpoint(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tracemalloc
 from contextlib import contextmanager
 
@@ -95,3 +97,20 @@ def test_a_closed_checkpoint_reads_nothing(folder):
     checkpoint.close()
     with pytest.raises(CheckpointError, match="closed"):
         checkpoint.read("embed")
+
+
+BARE = """
+import sys
+sys.modules.update(dict.fromkeys(("numpy", "ml_dtypes")))  # as if not installed
+from atem.errors import MissingExtra
+from atem.runtime.layouts import open_checkpoint
+try:
+    open_checkpoint(".")
+except MissingExtra as error:
+    print(error)
+"""
+
+
+def test_without_numpy_the_error_is_the_line_that_installs_it():
+    ran = subprocess.run([sys.executable, "-c", BARE], capture_output=True, text=True, check=True)
+    assert "pip install 'muse-atem[engine]'" in ran.stdout
