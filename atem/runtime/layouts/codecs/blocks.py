@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-PIECE: Final = 1 << 22
+PIECE: Final = 1 << 20
 """Values decoded at a time, or one row: what bounds the memory beside the result."""
 
 _OPERATIONS: Final = {"multiply": np.multiply, "divide": np.divide}

@@ -25,12 +25,12 @@ E2M1: Final = _POSITIVE + tuple(-value for value in _POSITIVE)
 
 def from_e4m3(codes: NDArray[Any]) -> Floats:
     """Values of e4m3 codes, one a byte; 0x7f and 0xff are NaN, there is no infinity."""
-    return _table(ml_dtypes.float8_e4m3fn)[codes.view(np.uint8)]
+    return _table(ml_dtypes.float8_e4m3fn).take(codes.view(np.uint8))
 
 
 def from_e8m0(codes: NDArray[Any]) -> Floats:
     """Scales 2^(code - 127), one a byte; 255 is NaN."""
-    return _table(ml_dtypes.float8_e8m0fnu)[codes.view(np.uint8)]
+    return _table(ml_dtypes.float8_e8m0fnu).take(codes.view(np.uint8))
 
 
 @cache
