@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ..codecs import Codec, Parts
     from ..source import Source
 
-Dropped = "Mapping[str, re.Pattern[str]]"
-
 CACHE_SCALES: Final = {
     "scales of a quantised cache (atem's is not quantised)": re.compile(r"\.[kv]_scale$"),
 }
