@@ -1,5 +1,9 @@
 """Doubles and checks for people who build on atem: what they test with, and what engines must pass.
 
-Rules: part of the product. Needs numpy, safetensors and tokenizers where it
-writes checkpoints, pytest where it is the contract suite, and nothing else.
+``scripted`` is an engine that answers what it is told, ``contract`` what every
+engine must pass, ``driving`` how a test asks one, ``tiny`` checkpoints of the
+real architecture that fit a test.
+
+Rules: part of the product. Needs what the ``engine`` extra installs, and
+nothing of pytest.
 """

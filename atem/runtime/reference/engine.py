@@ -6,14 +6,14 @@ generation has caches of its own, so several may be read in turns.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...engine import EngineInfo, Feature, Progress, Request, Step, require_features
+from ...engine import EngineInfo, Progress, Request, Step, require_features
 from ...errors import EngineClosed, OptionError, OutOfMemory
 from ...tokenizer import wrap
-from ..generation import Generation
+from ..generation import FEATURES, Generation
 from ..prefix import PrefixCache
 from ..sampling import candidates
 from ..tokens import load_tokenizer, stop_ids
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from ..checkpoint import Checkpoint
     from .model import Array, LayerCache
-
-FEATURES: Final = frozenset[Feature](["logprobs", "min_p", "penalties", "seed", "stop", "top_k"])
 
 
 class ReferenceEngine:

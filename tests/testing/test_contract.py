@@ -1,0 +1,314 @@
+"""The contract over the engines that need no device, and over engines that break it."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from contextlib import closing, suppress
+from dataclasses import replace
+
+import pytest
+
+from atem import wire
+from atem.engine import GREEDY, Request, Step
+from atem.errors import ContextOverflow, EngineClosed
+from atem.runtime.reference import ReferenceEngine
+from atem.testing.contract import CHECKS, EngineContract
+from atem.testing.scripted import ScriptedEngine
+from atem.testing.tiny import MemoryCheckpoint, tiny_config, tiny_tokenizer
+from atem.tokenizer import wrap
+
+VOCABULARY = 283
+
+
+def babble(request):
+    """Random ids that the prompt alone decides, with a stop sooner or later."""
+    source = random.Random(str(request.prompt))
+    ids = [source.randrange(VOCABULARY) for _ in range(source.randrange(20, 60))]
+    return [*ids, tiny_tokenizer().token_to_id(wire.END_OF_TEXT)]
+
+
+def scripted():
+    return ScriptedEngine(babble, context=400)
+
+
+class TestScriptedEngine(EngineContract):
+    @pytest.fixture
+    def engine(self):
+        with closing(scripted()) as engine:
+            yield engine
+
+
+class TestReferenceEngine(EngineContract):
+    @pytest.fixture
+    def engine(self):
+        checkpoint = MemoryCheckpoint(
+            tiny_config(vocab_size=VOCABULARY, max_position_embeddings=400)
+        )
+        with closing(ReferenceEngine(checkpoint, tokenizer=tiny_tokenizer(), block=16)) as engine:
+            yield engine
+
+
+def test_every_check_is_a_test_of_the_class():
+    assert {f"test_{name}" for name in CHECKS} <= set(dir(EngineContract))
+
+
+class Broken:
+    """An engine that is right but for one thing, which a subclass adds."""
+
+    def __init__(self):
+        self.right = scripted()
+        self.tokenizer = self.right.tokenizer
+
+    @property
+    def info(self):
+        return self.right.info
+
+    def generate(self, request):
+        return self.change(request, self.right.generate(request))
+
+    def change(self, request, steps):
+        return steps
+
+    def close(self):
+        self.right.close()
+
+
+class StopsAtMessages(Broken):
+    @property
+    def info(self):
+        eom = self.tokenizer.special_id(wire.EOM)
+        return replace(self.right.info, stop_ids=self.right.info.stop_ids | {eom})
+
+
+class ForgetsTheEnd(Broken):
+    def change(self, request, steps):
+        return (replace(step, finish=None) for step in steps)
+
+
+class GoesOn(Broken):
+    def change(self, request, steps):
+        yield from steps
+        yield Step(ids=(1,), piece=wire.Piece("b"))
+
+
+class StopsAtStopIdsWithoutThem(Broken):
+    def change(self, request, steps):
+        return (replace(s, ids=()) if s.finish == "stop" and s.ids[0] > 255 else s for s in steps)
+
+
+class OneTooMany(Broken):
+    def generate(self, request):
+        limit = request.max_tokens
+        return self.right.generate(replace(request, max_tokens=limit and limit + 1))
+
+
+class ReportsTooManyCachedTokens(Broken):
+    def change(self, request, steps):
+        return (replace(step, cached_tokens=99999) for step in steps)
+
+
+class GivesLogprobsUnasked(Broken):
+    def change(self, request, steps):
+        return (replace(step, logprobs=(0.0,)) for step in steps)
+
+
+class RefusesLate(Broken):
+    def generate(self, request):
+        def steps():
+            yield from self.right.generate(request)
+
+        return steps()
+
+
+class CutsLongPrompts(Broken):
+    def generate(self, request):
+        with suppress(ContextOverflow):
+            return self.right.generate(request)
+        return self.right.generate(replace(request, prompt=request.prompt[-300:]))
+
+
+class SpellsSpecials(Broken):
+    def change(self, request, steps):
+        return (replace(s, piece=tuple(wire.Piece(p.text) for p in s.piece)) for s in steps)
+
+
+class LosesText(Broken):
+    def change(self, request, steps):
+        return (replace(s, piece=tuple(p for p in s.piece if p.text != "a")) for s in steps)
+
+
+class IgnoresPenalties(Broken):
+    @property
+    def info(self):
+        return replace(self.right.info, features=self.right.info.features - {"penalties"})
+
+
+class RefusesWhatItClaims(Broken):
+    @property
+    def info(self):
+        return replace(scripted().info, features=scripted().info.features)
+
+    def __init__(self):
+        super().__init__()
+        self.right.info = replace(self.right.info, features=self.right.info.features - {"seed"})
+
+
+class IgnoresStopStrings(Broken):
+    def generate(self, request):
+        return self.right.generate(replace(request, stop=()))
+
+
+class ShowsStopStrings(Broken):
+    def generate(self, request):
+        stop = request.stop[-1] if request.stop else ""
+        steps = self.right.generate(request)
+        return (
+            replace(s, piece=(*s.piece, wire.Piece(stop))) if s.finish and stop else s
+            for s in steps
+        )
+
+
+class ScalesLogprobs(Broken):
+    def change(self, request, steps):
+        scale = 1 + request.sampling.temperature
+        return (
+            replace(s, logprobs=s.logprobs and tuple(value - scale for value in s.logprobs))
+            for s in steps
+        )
+
+
+class IgnoresTheBudget(Broken):
+    def generate(self, request):
+        return self.right.generate(replace(request, reasoning_budget=None))
+
+
+class Drifts(Broken):
+    """Each generation is a little different from the one before."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = itertools.count()
+
+    def change(self, request, steps):
+        count = next(self.count)
+        return (replace(step, ids=((step.ids[0] + count) % 256,)) for step in steps)
+
+
+class DriftsInCompany(Broken):
+    """A generation is another one while others run."""
+
+    running = 0
+
+    def change(self, request, steps):
+        self.running += 1
+        try:
+            for step in steps:
+                yield replace(step, ids=((step.ids[0] + self.running) % 256,))
+        finally:
+            self.running -= 1
+
+
+class DriftsWhenWarm(Broken):
+    """A prompt is another one the second time."""
+
+    def __init__(self):
+        super().__init__()
+        self.known = set()
+
+    def change(self, request, steps):
+        shift = tuple(request.prompt) in self.known
+        self.known.add(tuple(request.prompt))
+        return (replace(step, ids=((step.ids[0] + shift) % 256,)) for step in steps)
+
+
+class BreaksWhenCancelled(Broken):
+    broken = 0
+
+    def change(self, request, steps):
+        try:
+            for step in steps:
+                yield replace(step, ids=((step.ids[0] + self.broken) % 256,))
+        except GeneratorExit:
+            self.broken += 1
+
+
+class StaysOpen(Broken):
+    def close(self):
+        """Nothing."""
+
+
+class ClosesOnce(Broken):
+    def close(self):
+        if self.right._closed:
+            raise EngineClosed("again")
+        super().close()
+
+
+BREAKS = {
+    StopsAtMessages: "stop_ids",
+    ForgetsTheEnd: "steps",
+    GoesOn: "steps",
+    StopsAtStopIdsWithoutThem: "steps",
+    OneTooMany: "max_tokens",
+    ReportsTooManyCachedTokens: "steps",
+    GivesLogprobsUnasked: "steps",
+    RefusesLate: "context",
+    CutsLongPrompts: "context",
+    SpellsSpecials: "pieces",
+    LosesText: "pieces",
+    IgnoresPenalties: "refusals",
+    RefusesWhatItClaims: "refusals",
+    IgnoresStopStrings: "stop_strings",
+    ShowsStopStrings: "stop_strings",
+    ScalesLogprobs: "logprobs",
+    IgnoresTheBudget: "reasoning_budget",
+    Drifts: "determinism",
+    DriftsInCompany: "batches",
+    DriftsWhenWarm: "prefixes",
+    BreaksWhenCancelled: "cancelling",
+    StaysOpen: "closing",
+}
+
+
+@pytest.mark.parametrize("broken", BREAKS)
+def test_an_engine_that_breaks_a_rule_fails_its_check(broken):
+    with pytest.raises((AssertionError, ContextOverflow)):
+        CHECKS[BREAKS[broken]](broken())
+
+
+def test_an_engine_that_leaves_alone_what_runs_beside_it_fails_the_check_of_joining():
+    with pytest.raises(AssertionError, match="in company"):
+        CHECKS["joining_and_leaving"](DriftsInCompany())
+
+
+def test_closing_twice_must_not_raise():
+    with pytest.raises(EngineClosed):
+        CHECKS["closing"](ClosesOnce())
+
+
+def test_an_engine_without_features_passes():
+    engine = Broken()
+    engine.right.info = replace(engine.right.info, features=frozenset())
+    for check in CHECKS.values():
+        check(engine)
+
+
+def test_an_engine_without_special_tokens_passes():
+    class Legacy:
+        def __init__(self):
+            self.known = wrap(tiny_tokenizer())
+            self.token_bytes, self.encode = self.known.token_bytes, self.known.encode
+
+        def is_special(self, token_id):
+            return (
+                token_id > 255 and self.special_id(self.token_bytes(token_id).decode()) is not None
+            )
+
+        def special_id(self, text):
+            return self.known.special_id(text) if text == wire.END_OF_TEXT else None
+
+    engine = ScriptedEngine(babble, tokenizer=Legacy(), context=2000)
+    assert isinstance(next(engine.generate(Request([1], GREEDY))).piece, str)
+    for check in CHECKS.values():
+        check(engine)
