@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from . import wire
 from .engine import GREEDY, Request, Step
-from .errors import AtemError
+from .errors import AtemError, OptionError
 from .messages import Message
 from .render import DEFAULT_DATE, KNOWLEDGE_CUTOFF, render
 from .runtime.load import load
@@ -89,6 +89,8 @@ def doctor(
     path = Path(path)
     try:
         checkpoint = open_settled(path, rope_style=rope_style, probe=probe, progress=progress)
+    except OptionError:
+        raise
     except AtemError as error:
         return Checkup(str(path), (Check("files", "fail", str(error)),))
     with closing(checkpoint):
@@ -106,6 +108,8 @@ def doctor(
 def _examined(name: str, look: Callable[[_Patient], Check], patient: _Patient) -> Check:
     try:
         return look(patient)
+    except OptionError:
+        raise
     except AtemError as error:
         return Check(name, "fail", str(error))
 
