@@ -7,7 +7,6 @@ engine.
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any, Final
 
 from ... import wire
@@ -150,15 +149,17 @@ class RemoteEngine:
         try:
             with line, understood(self._client.faults):
                 answer = deltas(self._client, line, path, body, read)
-                with contextlib.closing(answer):  # type: ignore[type-var]
-                    yield from steps(
-                        answer, self._writer(request), logprobs=request.sampling.logprobs
-                    )
+                for step in steps(answer, self._writer(request), request.sampling.logprobs):
+                    if line.is_cut:
+                        break
+                    yield step
+                    if step.finish:
+                        return
         except RemoteError:
             if not line.is_cut:
                 raise
-            if self._client.closed:
-                raise EngineClosed("the engine was closed during this generation") from None
+        if self._client.closed:
+            raise EngineClosed("the engine was closed during this generation")
 
     def _body(self, request: Request) -> dict[str, Any]:
         found = self._probe

@@ -108,7 +108,7 @@ _STOPS_EARLY: Final = (
 )
 
 
-def steps(deltas: Iterable[Delta], writer: Writer, *, logprobs: int | None) -> Iterator[Step]:
+def steps(deltas: Iterable[Delta], writer: Writer, logprobs: int | None) -> Iterator[Step]:
     """The steps of an answer.
 
     Raises Malformed for one that ends without a reason or goes on after it,

@@ -33,7 +33,7 @@ def hasty(retries=2, **fields):
 
 
 @contextlib.contextmanager
-def engine(server, **options):
+def engine(server, /, **options):
     options.setdefault("retries", hasty()[0])
     made = RemoteEngine(server if isinstance(server, str) else server.url, **options)
     try:

@@ -161,7 +161,7 @@ def test_an_address_may_end_with_v1_or_not(ending):
 def test_a_path_before_v1_is_kept():
     with wires() as server, pytest.raises(RemoteError):
         RemoteEngine(server.url + "/proxy/v1", model="m", retries=0, server="openai")
-    assert [line.split()[1] for line, _, _ in server.requests][0] == "/proxy/v1/models"
+    assert next(line.split()[1] for line, _, _ in server.requests) == "/proxy/v1/models"
 
 
 @pytest.mark.parametrize(
@@ -368,24 +368,22 @@ def test_an_engine_that_is_closed_refuses_at_the_call_and_in_iterators_not_begun
 def test_several_generations_run_at_once():
     with wires(
         *[[head() + text_event(f"{n} "), None, text_event("end", "stop")] for n in range(4)]
-    ) as server:
-        with engine(server) as remote:
-            running = [remote.generate(ask()) for _ in range(4)]
-            assert sorted(text_of([next(one)]) for one in running) == ["0 ", "1 ", "2 ", "3 "]
-            server.go.set()
-            assert [text_of(one) for one in running] == ["end"] * 4
+    ) as server, engine(server) as remote:
+        running = [remote.generate(ask()) for _ in range(4)]
+        assert sorted(text_of([next(one)]) for one in running) == ["0 ", "1 ", "2 ", "3 "]
+        server.go.set()
+        assert [text_of(one) for one in running] == ["end"] * 4
 
 
 def test_closing_one_generation_leaves_the_others():
     with wires(
         *[[head() + text_event("a"), None, text_event("b", "stop")] for _ in range(2)]
-    ) as server:
-        with engine(server) as remote:
-            first, second = remote.generate(ask()), remote.generate(ask())
-            next(first), next(second)
-            first.close()
-            server.go.set()
-            assert text_of(second) == "b"
+    ) as server, engine(server) as remote:
+        first, second = remote.generate(ask()), remote.generate(ask())
+        next(first), next(second)
+        first.close()
+        server.go.set()
+        assert text_of(second) == "b"
 
 
 def test_a_silent_server_is_given_up_after_the_timeout():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,7 +50,7 @@ BODY = b"".join(
 
 def cut(data, places):
     ends = sorted({place % len(data) for place in places} | {0, len(data)})
-    return [data[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    return [data[start:end] for start, end in itertools.pairwise(ends)]
 
 
 @pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
