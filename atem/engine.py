@@ -7,8 +7,11 @@ ids and text pieces and know nothing of parsers, tools or agents.
 from __future__ import annotations
 
 import math
+import operator
+import reprlib
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeGuard
 
 from .errors import OptionError, Unsupported
 
@@ -57,10 +60,10 @@ class Sampling:
     this order: penalties, ``top_k`` (0: off), temperature, ``top_p``, ``min_p``.
     ``repetition_penalty`` divides positive and multiplies negative logits of
     ids seen in prompt or output; presence and frequency penalties are
-    subtracted for ids of the output alone. With ``seed`` the same request
-    gives the same tokens, whatever else runs beside it. ``logprobs`` asks for
-    log-probabilities and, if above 0, for that many of the likeliest ids.
-    Raises OptionError for a value that can't work.
+    subtracted for ids of the output alone. With ``seed`` (0 to 2**64 - 1) the
+    same request gives the same tokens, whatever else runs beside it.
+    ``logprobs`` (0 to 20) asks for log-probabilities and, if above 0, for that
+    many of the likeliest ids. Raises OptionError for a value that can't work.
     """
 
     temperature: float = 1.0
@@ -76,14 +79,12 @@ class Sampling:
     def __post_init__(self) -> None:
         for name, (fits, wanted) in _RANGES.items():
             value = getattr(self, name)
-            if isinstance(value, bool) or not _is_number(value) or not fits(value):
+            if not _is_number(value) or not fits(value):
                 raise OptionError(f"{name}={value!r}; {name} is {wanted}")
-        for name in ("top_k", "seed", "logprobs"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-                raise OptionError(f"{name}={value!r}; {name} is a whole number")
-        if self.logprobs is not None and not 0 <= self.logprobs <= 20:
-            raise OptionError(f"logprobs={self.logprobs}; it is a number from 0 to 20, or None")
+        if not _is_whole(self.top_k):
+            raise OptionError(f"top_k={self.top_k!r}; top_k is a whole number")
+        _require_whole("seed", self.seed, 0, 2**64 - 1)
+        _require_whole("logprobs", self.logprobs, 0, 20)
 
     @property
     def greedy(self) -> bool:
@@ -92,7 +93,18 @@ class Sampling:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _require_whole(name: str, value: object, least: int, most: float = math.inf) -> None:
+    """Raise OptionError unless ``value`` is None or a whole number in the range."""
+    if value is not None and not (_is_whole(value) and least <= value <= most):
+        wanted = f"from {least} to {most}" if most < math.inf else f"of {least} or more"
+        raise OptionError(f"{name}={value!r}; it is a whole number {wanted}, or None")
 
 
 _RANGES: Final[dict[str, tuple[Callable[[float], bool], str]]] = {
@@ -145,18 +157,45 @@ class Request:
     chat: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        if self.max_tokens is not None and self.max_tokens < 1:
-            raise OptionError(f"max_tokens={self.max_tokens}; it is 1 or more, or None")
-        if self.reasoning_budget is not None and self.reasoning_budget < 0:
-            raise OptionError(f"reasoning_budget={self.reasoning_budget}; it is 0 or more")
-        if isinstance(self.stop, str) or not all(self.stop):
+        if not hasattr(self.prompt, "token_ids"):
+            _plain_ids(self.prompt)
+        if not isinstance(self.sampling, Sampling):
+            raise OptionError(f"sampling={self.sampling!r}; it is a Sampling")
+        _require_whole("max_tokens", self.max_tokens, 1)
+        _require_whole("reasoning_budget", self.reasoning_budget, 0)
+        if not (isinstance(self.stop, tuple) and all(map(_is_text, self.stop))):
             raise OptionError(f"stop={self.stop!r}; it is a tuple of strings, none of them empty")
+        if self.grammar is not None and not _is_text(self.grammar):
+            raise OptionError(f"grammar={self.grammar!r}; it is the text of one, or None")
 
     def prompt_ids(self, tokenizer: Tokenizer) -> list[int]:
         """The ids of the prompt. Raises what ``Prompt.token_ids`` raises."""
         if hasattr(self.prompt, "token_ids"):
             return self.prompt.token_ids(tokenizer)
-        return [int(number) for number in self.prompt]
+        return _plain_ids(self.prompt)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _plain_ids(prompt: Sequence[int]) -> list[int]:
+    """The ids in a list, array or tensor. Raises OptionError; the text "12" is not 1 and 2."""
+    if isinstance(prompt, str | bytes) or not hasattr(prompt, "__getitem__"):
+        raise OptionError(
+            f"prompt= got {type(prompt).__name__}; pass a rendered prompt (atem.render), or its ids"
+        )
+    return list(map(_plain_id, prompt))
+
+
+def _plain_id(number: object) -> int:
+    with suppress(TypeError):
+        if not isinstance(number, bool):
+            return operator.index(number)  # type: ignore[arg-type]
+    raise OptionError(
+        f"prompt= has {reprlib.repr(number)} where a token id has to be; messages are made into "
+        "a prompt by atem.render"
+    )
 
 
 class Progress(NamedTuple):
@@ -208,7 +247,7 @@ _ASKS: Final[dict[Feature, Callable[[Request], bool]]] = {
     "grammar": lambda r: r.grammar is not None,
     "images": lambda r: bool(getattr(r.prompt, "images", ())),
     "logprobs": lambda r: r.sampling.logprobs is not None,
-    "min_p": lambda r: r.sampling.min_p > 0,
+    "min_p": lambda r: r.sampling.min_p > 0 and not r.sampling.greedy,
     "penalties": lambda r: (
         r.sampling.repetition_penalty != 1
         or r.sampling.presence_penalty != 0
@@ -222,7 +261,10 @@ _ASKS: Final[dict[Feature, Callable[[Request], bool]]] = {
 
 
 def require_features(info: EngineInfo, request: Request) -> None:
-    """Raise Unsupported, with all of their names, for what ``request`` asks and ``info`` lacks."""
+    """Raise Unsupported, with all of their names, for what ``request`` asks and ``info`` lacks.
+
+    ``chat`` is never refused: it repeats the prompt, for engines that want it so.
+    """
     missing = [name for name, asks in _ASKS.items() if asks(request) and name not in info.features]
     if missing:
         raise Unsupported(

@@ -140,6 +140,21 @@ def test_below_10_is_no_factor_under_flat_names(head_dim, factor):
         hf_factor(factor, head_dim, "flat", "")
 
 
+@pytest.mark.parametrize(
+    ("factor", "head_dim", "names"),
+    [(20.5, 1024, "hf"), (19.0, 512, "hf"), (12.0, 512, "flat"), (9.9, 8, "flat")],
+)
+def test_another_factor_has_to_lie_on_the_side_of_its_own_schema(factor, head_dim, names):
+    with pytest.raises(ConfigError, match="qk_scale_factor"):
+        hf_factor(factor, head_dim, names, "")
+
+
+def test_another_factor_on_its_own_side_is_read():
+    assert hf_factor(18.0, 512, "hf", "") == 18.0
+    assert hf_factor(2.5, 16, "hf", "") == 2.5
+    assert hf_factor(12.0, 16, "flat", "") == 3.0
+
+
 @pytest.mark.parametrize("times", [0.4, 2.5])
 def test_at_the_released_head_size_the_softmax_is_near_the_released_one(times):
     for names, root in (("hf", 1.0), ("flat", math.sqrt(128))):

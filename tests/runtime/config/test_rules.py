@@ -261,6 +261,10 @@ def test_another_computation_is_refused_by_its_key(form, key, value):
     refused(form(**{key: value}), key, "another computation")
 
 
+def test_another_computation_is_refused_beside_text_config_too():
+    refused({**nested(), "use_qk_norm": False}, "use_qk_norm", "another computation")
+
+
 @pytest.mark.parametrize(
     ("key", "value"), [("use_qk_norm", 1), ("attention_bias", 0), ("num_experts", False)]
 )
