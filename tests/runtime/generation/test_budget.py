@@ -26,7 +26,6 @@ from tests.runtime.generation.playing import (
     KNOWN,
     PROMPT,
     SELF,
-    STOPS,
     begun,
     decoded,
     play,
@@ -56,9 +55,14 @@ def counted(tokens: list[int], prompt: list[int] = PROMPT) -> int:
     return budget.count
 
 
-def until_turn_end(tokens: list[int]) -> list[int]:
-    ends = [place for place, token in enumerate(tokens, 1) if token in STOPS]
-    return tokens[: ends[0]] if ends else tokens
+def until_done(tokens: list[int], tools: Any) -> list[int]:
+    """``tokens`` as far as they are one turn; a header of another role ends it as well."""
+    parser = atem.Parser(tools=tools, tokenizer=TOKENIZER)
+    for place, token in enumerate(tokens, 1):
+        parser.feed(token)
+        if parser.done:
+            return tokens[:place]
+    return tokens
 
 
 FRAMED = re.compile(r"<\|start\|>\s*(assistant)?\s*to=[^\s<]*\s*<\|message\|>")
@@ -74,7 +78,7 @@ def has_bare_header(text: str) -> bool:
 @given(case=turns())
 def test_the_parser_counts_the_same_tokens(case: Any) -> None:
     text, tools = case
-    tokens = until_turn_end(ids(text))
+    tokens = until_done(ids(text), tools)
     assume(not has_bare_header(decoded(tokens)))
     assert counted(tokens) == parsed_count(tokens, tools)
 
@@ -175,7 +179,8 @@ def test_no_turn_has_more_reasoning_than_its_budget(case: Any, limit: int, whole
     text, tools = case
     steps = play(ids(text), reasoning_budget=limit, max_tokens=whole)
     tokens = said(steps)
-    assume(not has_bare_header(decoded(tokens)))
+    # A special token that breaks a character begins where the parser puts that character.
+    assume(not has_bare_header(decoded(tokens)) and "\ufffd" not in decoded(tokens))
     assert parsed_count(tokens, tools) <= limit
     assert [step.finish for step in steps[:-1]] == [None] * (len(steps) - 1)
 
