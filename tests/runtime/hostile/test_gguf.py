@@ -208,9 +208,9 @@ VALUES = (
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("whole") / "m.gguf"
-    return write_gguf(path, SMALL, SMALL_WEIGHTS, encoding=lambda _: "Q8_0").read_bytes()
+    return write_gguf(path, SMALL, SMALL_WEIGHTS, encoding=lambda _: "Q8_0")
 
 
 def use(path: Path) -> None:
@@ -230,10 +230,11 @@ def use(path: Path) -> None:
     assert peak < 4 << 20
 
 
-def test_a_file_cut_anywhere_is_refused(whole: bytes, tmp_path: Path) -> None:
+def test_a_file_cut_anywhere_is_refused(whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "m.gguf"
-    for size in range(0, len(whole) - 64, 64):
-        path.write_bytes(whole[:size])
+    data = whole.read_bytes()
+    for size in range(0, len(data) - 64, 64):
+        path.write_bytes(data[:size])
         with pytest.raises(CheckpointError):
             open_checkpoint(path)
 
@@ -241,10 +242,10 @@ def test_a_file_cut_anywhere_is_refused(whole: bytes, tmp_path: Path) -> None:
 @in_a_file
 @given(flips=st.lists(st.tuples(PLACES, st.integers(0, 255)), min_size=1, max_size=3))
 def test_flipped_bytes_bring_a_checkpoint_or_a_checkpoint_error(
-    whole: bytes, tmp_path: Path, flips: list[tuple[int, int]]
+    whole: Path, tmp_path: Path, flips: list[tuple[int, int]]
 ) -> None:
-    header = min(t.offset for t in read_header(whole, "x").tensors.values())
-    changed = bytearray(whole)
+    changed = bytearray(whole.read_bytes())
+    header = min(t.offset for t in read_header(bytes(changed), "x").tensors.values())
     for place, value in flips:
         changed[place % header] = value
     path = tmp_path / "m.gguf"
@@ -255,12 +256,12 @@ def test_flipped_bytes_bring_a_checkpoint_or_a_checkpoint_error(
 @in_a_file
 @given(places=st.lists(PLACES, min_size=1, max_size=20))
 def test_flipped_weights_bring_finite_numbers_or_a_checkpoint_error(
-    whole: bytes, tmp_path: Path, places: list[int]
+    whole: Path, tmp_path: Path, places: list[int]
 ) -> None:
-    header = min(t.offset for t in read_header(whole, "x").tensors.values())
-    changed = bytearray(whole)
+    changed = bytearray(whole.read_bytes())
+    header = min(t.offset for t in read_header(bytes(changed), "x").tensors.values())
     for place in places:
-        changed[header + place % (len(whole) - header)] = 0xFF
+        changed[header + place % (len(changed) - header)] = 0xFF
     path = tmp_path / "m.gguf"
     path.write_bytes(changed)
     use(path)

@@ -181,6 +181,15 @@ def test_a_plain_value_that_is_not_finite_names_its_tensor(
         checkpoint.read(name)
 
 
+@pytest.mark.parametrize("bits", [0x7F800001, 0xFFBFFFFF])
+def test_a_signalling_nan_is_an_error_like_any_other(tmp_path: Path, bits: int) -> None:
+    path = write_gguf(tmp_path / "m.gguf", CONFIG, WEIGHTS)
+    tensor = next(t for t in gguf.GGUFReader(path).tensors if t.name == "blk.0.attn_norm.weight")
+    poison(path, tensor.data_offset, np.uint32(bits))
+    with pytest.raises(TensorError, match=r"blk\.0\.attn_norm\.weight"):
+        open_checkpoint(path).read("layers.0.attn_norm")
+
+
 @pytest.mark.parametrize("scale", [np.nan, np.inf])
 @pytest.mark.parametrize("encoding", ["Q8_0", "Q4_0"])
 def test_a_scale_that_is_not_finite_names_its_tensor(
