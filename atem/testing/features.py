@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import wire
@@ -121,23 +122,20 @@ def check_reasoning_budget(engine: Engine) -> None:
 
 
 def _place_to_stop(engine: Engine, ids: list[int]) -> tuple[str, str]:
-    """A stop string that occurs in ordinary text of ``ids``, and all the text before it."""
-    runs_: list[tuple[bool, str]] = []
-    start = 0
-    marks = [engine.tokenizer.is_special(number) for number in ids]
-    for place in range(1, len(ids) + 1):
-        if place == len(ids) or marks[place] or marks[start]:
-            runs_.append((marks[start], decoded(engine, ids[start:place])))
-            start = place
-    text = max((text for special, text in runs_ if not special), key=len, default="")
+    """All text of ``ids`` before a stop string, and that string, which ordinary text has first."""
+    stretches = [
+        (special, decoded(engine, list(numbers)))
+        for special, numbers in groupby(ids, engine.tokenizer.is_special)
+    ]
+    text = max((text for special, text in stretches if not special), key=len, default="")
     expect(bool(text), "an answer with text in it, to test stop strings on")
     middle = len(text) // 2
     stop, before = text[middle : middle + 2], ""
-    for special, run_text in runs_:
-        if not special and stop in run_text:
-            return before + run_text[: run_text.index(stop)], stop
-        before += run_text
-    raise AssertionError(f"{stop!r} is in none of {runs_}")
+    for special, stretch in stretches:
+        if not special and stop in stretch:
+            return before + stretch[: stretch.index(stop)], stop
+        before += stretch
+    raise AssertionError(f"{stop!r} is in none of {stretches}")
 
 
 def _logprobs(steps: list[Step]) -> list[float]:
