@@ -92,6 +92,14 @@ def test_a_model_file_that_is_no_path_into_the_folder_is_unsafe(folder, value):
         open_checkpoint(folder)
 
 
+@pytest.mark.parametrize("value", ["../model/config.json", "x/../../model/config.json"])
+def test_a_model_file_that_leaves_the_folder_and_comes_back_is_unsafe(folder, value):
+    (folder / "x").mkdir()
+    edit(folder / "config.json", model_file=value)
+    with pytest.raises(UnsafeCheckpoint, match="not a plain relative path"):
+        open_checkpoint(folder)
+
+
 def test_a_model_file_behind_a_symlink_is_unsafe(folder, tmp_path):
     (tmp_path / "code.py").write_text("")
     (folder / "code.py").symlink_to(tmp_path / "code.py")
