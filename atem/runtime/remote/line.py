@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 
     import httpx2
 
+_HEADERS: Final = {
+    # Compressed events would wait in a compressor until it has enough of them.
+    "Accept-Encoding": "identity",
+    "Connection": "close",
+}
 _CONNECTED: Final = ("connect_tcp.complete", "start_tls.complete")
 
 
@@ -58,8 +63,7 @@ class Client:
         self._lock = threading.Lock()
         self._http: httpx2.Client = httpx.Client(
             base_url=root,
-            # Compressed events would wait in a compressor until it has enough of them.
-            headers={"Accept-Encoding": "identity"} | _authorization(key),
+            headers=_HEADERS | _authorization(key),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
             follow_redirects=False,
             # Neither proxies nor a .netrc file of the environment: what is sent where is said here.

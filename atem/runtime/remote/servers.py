@@ -107,8 +107,8 @@ LLAMA_CPP: Final = Server(
     chat_features=frozenset({"chat", "min_p", "seed", "top_k"}),
     sampling={"top_k": "top_k", "min_p": "min_p", "seed": "seed"},
     completions={
-        "return_tokens": True, "cache_prompt": True, "timings_per_token": True, "repeat_penalty": 1.0,
-        "preserved_tokens": list(wire.CONTROL),
+        "return_tokens": True, "timings_per_token": True, "cache_prompt": True,
+        "repeat_penalty": 1.0, "preserved_tokens": list(wire.CONTROL),
         "samplers": ["top_k", "temperature", "top_p", "min_p"],
     },
     chat={"samplers": ["top_k", "temperature", "top_p", "min_p"]},

@@ -41,7 +41,9 @@ class Dialect:
     """One server. ``script`` is from a request to the ids of its turn; ``chat`` are chunks."""
 
     kind: str = "vllm"
-    script: object = field(default_factory=lambda: turn_of(" to=user<|message|>High at noon.<|eot|>"))
+    script: object = field(
+        default_factory=lambda: turn_of(" to=user<|message|>High at noon.<|eot|>")
+    )
     chat: object = None
     adds_begin: bool = False
     strips: bool = False
@@ -104,7 +106,11 @@ class Dialect:
 
     def events(self, body, prompt):
         steps = list(_played(self, body, prompt))
-        return _LLAMA(self, body, prompt, steps) if self.kind == "llama.cpp" else _OPENAI(self, body, prompt, steps)
+        return (
+            _llama(self, body, prompt, steps)
+            if self.kind == "llama.cpp"
+            else _openai(self, body, prompt, steps)
+        )
 
 
 def _played(dialect, body, prompt):
@@ -128,7 +134,11 @@ def _played(dialect, body, prompt):
 
 def _texts(dialect, body, steps):
     """The text of each step as the server would send it."""
-    kept = dialect.kind == "mlx" or body.get("skip_special_tokens") is False or "preserved_tokens" in body
+    kept = (
+        dialect.kind == "mlx"
+        or body.get("skip_special_tokens") is False
+        or "preserved_tokens" in body
+    )
     decoder = DecodeStream(skip_special_tokens=dialect.strips or not kept)
     trimmed = not (body.get("no_stop_trim") or body.get("include_stop_str_in_output"))
     for step in steps:
@@ -136,7 +146,7 @@ def _texts(dialect, body, steps):
         yield "" if trimmed and step.finish == "stop" else text
 
 
-def _OPENAI(dialect, body, prompt, steps):
+def _openai(dialect, body, prompt, steps):
     for step, text in zip(steps, _texts(dialect, body, steps), strict=True):
         choice = {"index": 0, "text": text, "logprobs": None, "finish_reason": step.finish}
         if body.get("return_token_ids"):
@@ -160,7 +170,7 @@ def _usage(dialect, prompt, steps):
     return usage | (details if dialect.cached is not None else {})
 
 
-def _LLAMA(dialect, body, prompt, steps):
+def _llama(dialect, body, prompt, steps):
     for step, text in zip(steps, _texts(dialect, body, steps), strict=True):
         event = {"content": text, "tokens": list(step.ids), "stop": False}
         if step.logprobs is not None:
@@ -179,7 +189,11 @@ def _LLAMA(dialect, body, prompt, steps):
 
 def _chat_events(deltas):
     """``deltas`` are what goes into a chunk's delta, the last one a reason to finish."""
-    yield {"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}]}
+    yield {
+        "choices": [
+            {"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": None}
+        ]
+    }
     for delta in deltas[:-1]:
         yield {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
     yield {"choices": [{"index": 0, "delta": {}, "finish_reason": deltas[-1]}]}

@@ -19,7 +19,12 @@ def probed(server, /, **options):
 def test_a_server_is_recognised_by_what_it_says(kind):
     with speaking(kind) as server, engine(server) as remote:
         found = remote.probe
-        assert (found.server, found.model, found.context, found.form) == (kind, "tiny", CONTEXT, "completions")
+        assert (found.server, found.model, found.context, found.form) == (
+            kind,
+            "tiny",
+            CONTEXT,
+            "completions",
+        )
         assert found.version == "1.2.3"
         assert remote.info.backend == f"remote {kind}"
         assert remote.info.max_batch == (3 if kind == "llama.cpp" else 64)
@@ -36,10 +41,17 @@ def test_ids_are_answered_with_ids_where_there_is_a_tokenizer(kind):
 
 @pytest.mark.parametrize(
     ("kind", "option"),
-    [("vllm", "skip_special_tokens=false"), ("sglang", "skip_special_tokens=false"), ("llama.cpp", "--special"),
-     ("mlx", "mlx_lm.server"), ("openai", "skip_special_tokens=false")],
+    [
+        ("vllm", "skip_special_tokens=false"),
+        ("sglang", "skip_special_tokens=false"),
+        ("llama.cpp", "--special"),
+        ("mlx", "mlx_lm.server"),
+        ("openai", "skip_special_tokens=false"),
+    ],
 )
-def test_a_server_that_drops_special_tokens_is_refused_with_the_option_that_keeps_them(kind, option):
+def test_a_server_that_drops_special_tokens_is_refused_with_the_option_that_keeps_them(
+    kind, option
+):
     with speaking(kind, strips=True) as server, pytest.raises(RemoteError) as caught:
         probed(server, server=kind)
     assert "special tokens are dropped" in str(caught.value)
@@ -53,8 +65,19 @@ def test_ids_survive_where_text_does_not(kind):
 
 
 def test_ids_of_another_tokenizer_are_refused():
-    answer = whole(event({"choices": [{"index": 0, "text": "<|message|>", "token_ids": [7], "finish_reason": "length"}]}))
-    with wires(probes=[answer]) as server, pytest.raises(RemoteError, match="the tokenizer of the model"):
+    answer = whole(
+        event(
+            {
+                "choices": [
+                    {"index": 0, "text": "<|message|>", "token_ids": [7], "finish_reason": "length"}
+                ]
+            }
+        )
+    )
+    with (
+        wires(probes=[answer]) as server,
+        pytest.raises(RemoteError, match="the tokenizer of the model"),
+    ):
         probed(server, tokenizer=TOKENIZER)
 
 
@@ -75,7 +98,9 @@ def test_what_is_not_found_out_is_noted():
 
 
 def test_a_context_may_be_given():
-    with wires(probes=[PROBED, COUNTED], get={"/v1/models": as_json({"data": [{"id": "m"}]})}) as server:
+    with wires(
+        probes=[PROBED, COUNTED], get={"/v1/models": as_json({"data": [{"id": "m"}]})}
+    ) as server:
         found = probed(server, context=4096)
     assert (found.context, found.notes) == (4096, ())
 
@@ -92,7 +117,12 @@ def test_a_model_that_is_not_clear_has_to_be_named(listing):
 
 
 def test_an_adapter_is_not_taken_for_the_model():
-    listing = {"data": [{"id": "base", "owned_by": "vllm"}, {"id": "lora", "parent": "base", "owned_by": "vllm"}]}
+    listing = {
+        "data": [
+            {"id": "base", "owned_by": "vllm"},
+            {"id": "lora", "parent": "base", "owned_by": "vllm"},
+        ]
+    }
     with wires(get={"/v1/models": as_json(listing)}) as server:
         assert probed(server).model == "base"
 
@@ -113,18 +143,25 @@ def test_a_refused_prompt_of_ids_is_tried_as_text_and_noted():
 
 
 def test_a_key_that_is_refused_ends_the_probe():
-    with wires(get={"/v1/models": as_json({"error": "no key"}, "401 No")}) as server:
-        with pytest.raises(RemoteError, match="check api_key="):
-            probed(server)
+    with (
+        wires(get={"/v1/models": as_json({"error": "no key"}, "401 No")}) as server,
+        pytest.raises(RemoteError, match="check api_key="),
+    ):
+        probed(server)
 
 
 def test_where_there_are_no_completions_auto_means_chat():
     absent = as_json({"error": "Not Found"}, "404 No")
-    chatting = whole(event({"choices": [{"index": 0, "delta": {"content": "hi"}, "finish_reason": "stop"}]}))
+    chatting = whole(
+        event({"choices": [{"index": 0, "delta": {"content": "hi"}, "finish_reason": "stop"}]})
+    )
     with wires(probes=[absent, chatting]) as server:
         found = probed(server)
     assert (found.form, found.prompt, found.answer) == ("chat", "messages", "parsed")
-    with wires(probes=[as_json({"error": "Not Found"}, "404 No")]) as server, pytest.raises(RemoteError):
+    with (
+        wires(probes=[as_json({"error": "Not Found"}, "404 No")]) as server,
+        pytest.raises(RemoteError),
+    ):
         probed(server, form="completions")
 
 
@@ -135,7 +172,10 @@ def test_where_there_are_no_completions_auto_means_chat():
         ([{"reasoning_content": "A greeting."}], "parsed"),
         ([{"reasoning": "A greeting."}, {"content": "Hi."}], "parsed"),
         ([{"content": " to=user"}, {"content": "<|message|>Hi."}], "text"),
-        ([{"content": " to=self<|message|>Hm.<|eom|><|start|>assistant to=user<|message|>Hi."}], "text"),
+        (
+            [{"content": " to=self<|message|>Hm.<|eom|><|start|>assistant to=user<|message|>Hi."}],
+            "text",
+        ),
     ],
 )
 def test_a_chat_says_whether_the_server_parses(chunks, answer):
@@ -148,13 +188,16 @@ def test_a_chat_says_whether_the_server_parses(chunks, answer):
     [([{"content": " to=selfA greeting."}], "without its special tokens"), ([], "nothing at all")],
 )
 def test_a_chat_without_framing_or_words_is_refused(chunks, said):
-    with speaking("vllm", chat=lambda body: [*chunks, "length"]) as server:
-        with pytest.raises(RemoteError, match=said):
-            probed(server, form="chat")
+    with (
+        speaking("vllm", chat=lambda body: [*chunks, "length"]) as server,
+        pytest.raises(RemoteError, match=said),
+    ):
+        probed(server, form="chat")
 
 
 @pytest.mark.parametrize(
-    "options", [{"form": "grpc"}, {"server": "ollama"}, {"timeout": 0}, {"context": 0}, {"retries": -1}]
+    "options",
+    [{"form": "grpc"}, {"server": "ollama"}, {"timeout": 0}, {"context": 0}, {"retries": -1}],
 )
 def test_an_option_that_can_not_work_is_refused(options):
     with wires(probes=[PROBED, COUNTED]) as server, pytest.raises(OptionError):

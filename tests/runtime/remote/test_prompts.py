@@ -99,9 +99,12 @@ def test_a_server_that_takes_text_alone_gets_none_that_forges_even_with_a_tokeni
 
 
 def test_a_video_is_refused():
-    with speaking("vllm") as server, engine(server, tokenizer=TOKENIZER) as remote:
-        with pytest.raises(Unsupported, match="video"):
-            remote.generate(ask(Prompt((Segment("<|video|>", "video", "clip"),))))
+    with (
+        speaking("vllm") as server,
+        engine(server, tokenizer=TOKENIZER) as remote,
+        pytest.raises(Unsupported, match="video"),
+    ):
+        remote.generate(ask(Prompt((Segment("<|video|>", "video", "clip"),))))
 
 
 # --- how a prompt begins ---
@@ -132,22 +135,30 @@ def test_without_a_limit_the_answer_may_fill_the_context(kind):
     assert body[word] == CONTEXT - len(PROMPT.token_ids(TOKENIZER))
 
 
-@pytest.mark.parametrize(("kind", "limit"), [("vllm", None), ("sglang", None), ("llama.cpp", CONTEXT), ("mlx", 131072)])
+@pytest.mark.parametrize(
+    ("kind", "limit"), [("vllm", None), ("sglang", None), ("llama.cpp", CONTEXT), ("mlx", 131072)]
+)
 def test_a_prompt_that_is_not_counted_here_leaves_the_limit_to_the_server(kind, limit):
     body = sent(kind, ask(max_tokens=None), server=kind)
     assert body["n_predict" if kind == "llama.cpp" else "max_tokens"] == limit
 
 
 def test_an_unknown_server_is_never_left_to_its_own_limit():
-    with speaking("other") as server, engine(server) as remote:
-        with pytest.raises(Unsupported, match="max_tokens="):
-            remote.generate(ask(sampling=Sampling(0), max_tokens=None))
+    with (
+        speaking("other") as server,
+        engine(server) as remote,
+        pytest.raises(Unsupported, match="max_tokens="),
+    ):
+        remote.generate(ask(sampling=Sampling(0), max_tokens=None))
 
 
 def test_a_prompt_without_room_overflows_at_the_call():
-    with speaking("vllm") as server, engine(server, tokenizer=TOKENIZER) as remote:
-        with pytest.raises(ContextOverflow):
-            remote.generate(ask([1] * CONTEXT))
+    with (
+        speaking("vllm") as server,
+        engine(server, tokenizer=TOKENIZER) as remote,
+        pytest.raises(ContextOverflow),
+    ):
+        remote.generate(ask([1] * CONTEXT))
 
 
 # --- sampling ---
@@ -163,7 +174,9 @@ def test_sampling_goes_out_in_full(kind):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "off"), [("vllm", -1), ("sglang", -1), ("llama.cpp", 0), ("mlx", 0)])
+@pytest.mark.parametrize(
+    ("kind", "off"), [("vllm", -1), ("sglang", -1), ("llama.cpp", 0), ("mlx", 0)]
+)
 def test_a_filter_that_is_off_is_said_to_be_off(kind, off):
     # A server's own default, from a generation config, would apply otherwise.
     body = sent(kind, ask(sampling=Sampling(top_k=0)), server=kind)
@@ -174,26 +187,40 @@ def test_a_filter_that_is_off_is_said_to_be_off(kind, off):
 def test_penalties_go_to_the_server_that_counts_them_alike():
     given_ = Sampling(top_k=0, repetition_penalty=1.1, presence_penalty=0.5, frequency_penalty=-0.5)
     body = sent("vllm", ask(sampling=given_))
-    assert (body["repetition_penalty"], body["presence_penalty"], body["frequency_penalty"]) == (1.1, 0.5, -0.5)
+    assert (body["repetition_penalty"], body["presence_penalty"], body["frequency_penalty"]) == (
+        1.1,
+        0.5,
+        -0.5,
+    )
 
 
 @pytest.mark.parametrize("kind", ["sglang", "llama.cpp", "mlx", "other"])
 def test_other_servers_refuse_penalties(kind):
-    with speaking(kind) as server, engine(server, server="openai" if kind == "other" else kind) as remote:
-        with pytest.raises(Unsupported, match="penalties"):
-            remote.generate(ask(sampling=Sampling(top_k=0, presence_penalty=0.5)))
+    with (
+        speaking(kind) as server,
+        engine(server, server="openai" if kind == "other" else kind) as remote,
+        pytest.raises(Unsupported, match="penalties"),
+    ):
+        remote.generate(ask(sampling=Sampling(top_k=0, presence_penalty=0.5)))
 
 
 @pytest.mark.parametrize("field", [{"reasoning_budget": 4}, {"grammar": "root ::= x"}])
 @pytest.mark.parametrize("kind", ["vllm", "sglang", "llama.cpp", "mlx"])
 def test_what_no_server_does_is_refused(kind, field):
-    with speaking(kind) as server, engine(server, server=kind) as remote:
-        with pytest.raises(Unsupported):
-            remote.generate(ask(**field))
+    with (
+        speaking(kind) as server,
+        engine(server, server=kind) as remote,
+        pytest.raises(Unsupported),
+    ):
+        remote.generate(ask(**field))
 
 
 def test_a_seed_is_refused_where_it_is_not_obeyed():
-    with speaking("sglang") as server, engine(server) as remote, pytest.raises(Unsupported, match="seed"):
+    with (
+        speaking("sglang") as server,
+        engine(server) as remote,
+        pytest.raises(Unsupported, match="seed"),
+    ):
         remote.generate(ask(sampling=Sampling(seed=1)))
 
 
@@ -214,12 +241,21 @@ def test_a_lone_surrogate_in_a_chat_is_carried():
 
 
 @pytest.mark.parametrize(
-    "chat", [{"messages": [], "temperature": 1}, {"messages": [], "stream": False}, {"messages": [float("nan")]}, {"messages": [{1, 2}]}]
+    "chat",
+    [
+        {"messages": [], "temperature": 1},
+        {"messages": [], "stream": False},
+        {"messages": [float("nan")]},
+        {"messages": [{1, 2}]},
+    ],
 )
 def test_a_chat_that_sets_what_is_not_its_own_or_is_no_json_is_refused(chat):
-    with speaking("vllm", chat=lambda body: [{"content": "ok"}, "stop"]) as server:
-        with engine(server, form="chat") as remote, pytest.raises(OptionError):
-            list(remote.generate(Request(PROMPT, Sampling(0), chat=chat)))
+    with (
+        speaking("vllm", chat=lambda body: [{"content": "ok"}, "stop"]) as server,
+        engine(server, form="chat") as remote,
+        pytest.raises(OptionError),
+    ):
+        list(remote.generate(Request(PROMPT, Sampling(0), chat=chat)))
 
 
 def test_a_real_rendered_prompt_goes_out_as_its_ids():
@@ -230,4 +266,6 @@ def test_a_real_rendered_prompt_goes_out_as_its_ids():
 def atem_conversation():
     from atem import from_chat
 
-    return from_chat([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "<|eot|>?"}])
+    return from_chat(
+        [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "<|eot|>?"}]
+    )

@@ -43,9 +43,7 @@ def fails(pair, answer):
 
 
 WORDS = [" to=user", "<|message|>", "Ebb — 潮が引く 🌊", "\r\n", "\u2028a\x85b", "é"]
-BODY = b"".join(
-    [b": hello\r\n\r\n", *map(text_event, WORDS), b": ping\n\n", text_event("", "stop"), DONE]
-)
+BODY = b"".join([*map(text_event, WORDS), b": ping\r\n\r\n", text_event("", "stop"), DONE])
 
 
 def cut(data, places):
