@@ -17,6 +17,7 @@ from .engine import GREEDY, Request, Step
 from .errors import AtemError, OptionError
 from .messages import Message
 from .render import DEFAULT_DATE, KNOWLEDGE_CUTOFF, render
+from .runtime.backends import choose
 from .runtime.load import load
 from .runtime.probe import SMALL, open_settled, probe_readings
 from .runtime.template import render_template
@@ -75,6 +76,7 @@ class _Patient:
 def doctor(
     path: str | Path,
     *,
+    backend: str = "auto",
     rope_style: RopeStyle | None = None,
     probe: bool | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -87,6 +89,7 @@ def doctor(
     checkpoint is in the checks; OptionError is raised for a wrong option.
     """
     path = Path(path)
+    choose(backend, options)
     try:
         checkpoint = open_settled(path, rope_style=rope_style, probe=probe, progress=progress)
     except OptionError:
@@ -99,7 +102,13 @@ def doctor(
             checkpoint,
             None,
             probe,
-            lambda: load(path, rope_style=checkpoint.rope_style, progress=progress, **options),
+            lambda: load(
+                path,
+                backend=backend,
+                rope_style=checkpoint.rope_style,
+                progress=progress,
+                **options,
+            ),
             progress,
         )
         return Checkup(str(path), tuple(_examined(name, look, patient) for name, look in _CHECKS))

@@ -16,8 +16,10 @@ import atem as library
 from tests.cli.process import ROOT, THOUGHT, TO_TOOL, TOOLS, TURN, atem, call, environment
 
 PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-COMMANDS = ["", "parse", "render", "inspect"]
-HEAVY = {"pydantic", "jsonschema", "rich", "tokenizers", "openai", "torch", "starlette", "asyncio"}
+COMMANDS = ["", "parse", "render", "inspect", "plan", "doctor", "generate"]
+HEAVY = {
+    "pydantic", "jsonschema", "rich", "numpy", "tokenizers", "openai", "torch", "starlette", "asyncio",
+}  # fmt: skip
 
 
 def helped(command):
@@ -51,7 +53,7 @@ def test_the_page_shows_the_help_text(command):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_help_text_names_the_exit_codes(command):
     codes = helped(command).partition("Exit codes:")[2]
-    assert re.findall(r"^ +(\d+) +\w", codes, re.MULTILINE) == ["0", "1", "2", "130", "141"]
+    assert re.findall(r"^ +(\d+) +\w", codes, re.MULTILINE) == ["0", "1", "2", "3", "130", "141"]
 
 
 def test_the_table_of_lines_has_each_event_and_its_fields_in_order():
@@ -80,6 +82,13 @@ def test_the_page_names_the_fields_of_calls_and_rejected_calls():
 def test_the_table_of_the_turn_has_its_fields():
     names = [re.findall(r"`(\w+)`", row[0]) for row in table(section("One line a turn"))]
     assert {name for group in names for name in group} == set(parsed(THOUGHT))
+
+
+def test_the_table_of_checks_has_those_of_a_checkup_in_order():
+    from atem.checkup import _CHECKS
+
+    names = [row[0].strip("`") for row in table(section("atem doctor"))]
+    assert names == [name for name, _ in _CHECKS]
 
 
 def test_the_table_of_labels_has_those_that_are_shown():
@@ -134,7 +143,7 @@ def test_completion_knows_commands_and_choices():
         words = {"COMP_WORDS": line, "COMP_CWORD": str(len(line.split()))}
         return atem(_ATEM_COMPLETE="bash_complete", **words).stdout.decode().split()
 
-    assert [word.split(",")[1] for word in completed("atem ")] == ["inspect", "parse", "render"]
+    assert [word.split(",")[1] for word in completed("atem ")] == sorted(COMMANDS[1:])
     assert [word.split(",")[1] for word in completed("atem parse --reason ")] == [
         "stop", "length", "abort",
     ]  # fmt: skip

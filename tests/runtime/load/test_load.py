@@ -10,7 +10,7 @@ import pytest
 
 import atem
 from atem.engine import GREEDY
-from atem.runtime import load as module
+from atem.runtime import backends as module
 from atem.testing.tiny import tiny_checkpoint
 
 

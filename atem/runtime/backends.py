@@ -1,0 +1,102 @@
+"""Which engine serves a checkpoint, and which options it has.
+
+Rules: an engine is imported when it is chosen and not before. One that can't be
+imported is named with what installs it; an option that it doesn't have is refused.
+"""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
+
+from ..errors import MissingExtra, OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from .checkpoint import Checkpoint
+
+    EngineClass: TypeAlias = Callable[..., Any]
+    """Called with a checkpoint (or an address), its options and ``progress=``."""
+
+
+class Backend(NamedTuple):
+    """Where an engine is, and the extra without which it can't be imported."""
+
+    module: str
+    name: str
+    extra: str
+
+
+BACKENDS: Final = {
+    "reference": Backend("atem.runtime.reference", "ReferenceEngine", "engine"),
+    "torch": Backend("atem.runtime.cuda", "TorchEngine", "cuda"),
+    "remote": Backend("atem.runtime.remote", "RemoteEngine", "remote"),
+}
+GROUP: Final = "atem.engines"
+"""Entry points of other packages: classes that are called like ours."""
+
+
+def choose(backend: str, options: Mapping[str, Any]) -> EngineClass:
+    """The engine that ``backend`` names; "auto" is torch where it is installed, else reference.
+
+    Raises OptionError for an unknown name and for options that the engine
+    doesn't have, MissingExtra for one that can't be imported.
+    """
+    name = _automatic() if backend == "auto" else backend
+    engine = _imported(name, BACKENDS[name]) if name in BACKENDS else _plug_in(name)
+    known = [
+        option
+        for option, parameter in inspect.signature(engine).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and option != "progress"
+    ]
+    if unknown := sorted(options.keys() - set(known)):
+        raise OptionError(
+            f"{', '.join(unknown)}: no option of {engine.__name__}; it has {', '.join(known)}"
+        )
+    return engine
+
+
+def memory_of(
+    engine: EngineClass, checkpoint: Checkpoint, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The number type and the memory (bytes) that ``engine`` would load into.
+
+    An engine class says so by a static method ``memory(checkpoint, **options)``
+    that gives both; one without is taken to use float32 in this machine's memory.
+    """
+    asked = getattr(engine, "memory", None)
+    if asked is None:
+        return {"dtype": "float32"}
+    dtype, available = asked(checkpoint, **options)
+    return {"dtype": dtype, "available": available}
+
+
+def _automatic() -> str:
+    return "torch" if find_spec("torch") is not None else "reference"
+
+
+def _imported(name: str, backend: Backend) -> EngineClass:
+    try:
+        found = getattr(import_module(backend.module), backend.name)
+    except ModuleNotFoundError as error:
+        if (error.name or "atem").split(".")[0] == "atem":
+            raise
+        raise MissingExtra(backend.extra, f"the {name} engine ({error.name})") from error
+    return cast("EngineClass", found)
+
+
+def _plug_in(name: str) -> EngineClass:
+    found = {point.name: point for point in entry_points(group=GROUP)}
+    if name not in found:
+        names = ", ".join(["auto", *BACKENDS, *found])
+        raise OptionError(f"backend={name!r} is none of {names}")
+    try:
+        return cast("EngineClass", found[name].load())
+    except Exception as error:
+        owner = found[name].dist
+        package = owner.name if owner else "an unknown package"
+        raise OptionError(f"backend={name!r}, of {package}, can't be imported: {error}") from error
