@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-Ids = np.int64
+_FEW: Final = 1024
+"""So many of the likeliest nearly always hold what top_p asks for."""
 
 
 class Candidates(NamedTuple):
@@ -52,7 +53,7 @@ class Picked(NamedTuple):
 
 def candidates(logits_row: NDArray[np.float32], need: int | None) -> Candidates:
     """The ``need`` best of ``logits_row`` [V], or all of it (None)."""
-    ids = np.arange(len(logits_row), dtype=Ids)
+    ids = np.arange(len(logits_row), dtype=np.int64)
     if need is not None:
         ids = _best(logits_row, ids, need)
     return Candidates(ids, logits_row[ids], _log_total(logits_row))
@@ -100,7 +101,7 @@ class Sampler:
         kept, weights = kept_weights(self._sampling, ids, scores)
         # In the order of ids: rounding in a backend may swap two near equals, and then moves no
         # boundary but theirs.
-        order = np.argsort(ids[kept])
+        order = np.argsort(ids[kept], kind="stable")
         sums = np.cumsum(weights[order])
         target = min(self._random.random() * sums[-1], np.nextafter(sums[-1], 0))
         return int(kept[order][np.searchsorted(sums, target, side="right")])
@@ -127,14 +128,13 @@ def kept_weights(
     The likeliest has weight 1. Order of the filters: ``Sampling``.
     """
     kept = np.arange(len(ids))
-    if sampling.top_k or sampling.top_p < 1:
-        kept = _best(scores, ids, sampling.top_k or len(ids))
+    if sampling.top_k:
+        kept = _best(scores, ids, sampling.top_k)
     with np.errstate(over="ignore"):  # a temperature near 0 takes all others to weight 0
         weights = np.exp((scores[kept] - scores[kept].max()) / sampling.temperature)
     if sampling.top_p < 1:
-        sums = np.cumsum(weights)
-        size = np.searchsorted(sums, sampling.top_p * sums[-1]) + 1
-        kept, weights = kept[:size], weights[:size]
+        likeliest = _nucleus(weights, ids[kept], sampling.top_p)
+        kept, weights = kept[likeliest], weights[likeliest]
     if sampling.min_p > 0:
         enough = weights >= sampling.min_p
         kept, weights = kept[enough], weights[enough]
@@ -205,6 +205,19 @@ def _best(scores: NDArray[Any], ids: NDArray[np.int64], count: int) -> NDArray[n
         level = level[np.argsort(ids[level])][: count - len(above)]
         kept = np.concatenate((above, level))
     return kept[np.lexsort((ids[kept], -scores[kept]))]
+
+
+def _nucleus(
+    weights: NDArray[np.float64], ids: NDArray[np.int64], share: float
+) -> NDArray[np.intp]:
+    """Places of the fewest likeliest that have ``share`` of the total weight, best first."""
+    goal = share * weights.sum()
+    for count in (_FEW, len(weights)):  # sorting a whole vocabulary takes longer than a token may
+        places = _best(weights, ids, count)
+        sums = np.cumsum(weights[places])
+        if sums[-1] >= goal:
+            break
+    return places[: np.searchsorted(sums, goal) + 1]
 
 
 def _top(candidates: Candidates, count: int) -> tuple[tuple[int, float], ...]:

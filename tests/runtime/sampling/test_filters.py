@@ -65,6 +65,18 @@ def test_the_filters_keep_what_transformers_keeps_as_likely_as_there(
     )
 
 
+@pytest.mark.parametrize("few", [1, 5])
+def test_where_the_likeliest_few_are_not_enough_all_are_looked_at(
+    few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("atem.runtime.sampling._FEW", few)
+    sampling = Sampling(top_k=0, top_p=0.9)
+    assert np.count_nonzero(ours(sampling, row(1, 1.0))) > 5
+    np.testing.assert_allclose(
+        ours(sampling, row(1, 1.0)), library(sampling, row(1, 1.0), [0]), rtol=1e-9
+    )
+
+
 @given(
     penalty=st.floats(0.1, 10),
     seen=st.lists(st.integers(0, V - 1), min_size=1, max_size=80),
