@@ -246,8 +246,14 @@ class Steps:
 
 
 def _without_parameters(chat: Mapping[str, Any] | None) -> frozenset[str]:
-    """The tools of a chat request that take no arguments."""
-    tools = [tool.get("function", tool) for tool in (chat or {}).get("tools") or ()]
+    """The tools of a chat request that certainly take no arguments."""
+    tools = [tool for tool in (chat or {}).get("tools") or () if isinstance(tool, dict)]
+    functions = [tool.get("function") or tool for tool in tools]
     return frozenset(
-        tool["name"] for tool in tools if not (tool.get("parameters") or {}).get("properties")
+        str(function.get("name"))
+        for function in functions
+        if not any((function.get("parameters") or {}).get(word) for word in _PARAMETERS)
     )
+
+
+_PARAMETERS: Final = ("properties", "required", "$ref", "allOf", "anyOf", "oneOf")

@@ -6,11 +6,15 @@ import contextlib
 import email.utils
 import gc
 import logging
+import shutil
 import socket
+import ssl
+import subprocess
 import sys
 import threading
 import time
 
+import httpx2
 import pytest
 
 from atem.errors import ContextOverflow, EngineClosed, MissingExtra, OptionError, RemoteError
@@ -236,6 +240,14 @@ def test_the_environments_proxies_and_netrc_are_not_used(monkeypatch, tmp_path):
         assert not any("authorization" in headers for _, headers, _ in server.requests)
 
 
+def test_importing_the_engine_imports_no_client_and_no_tensor_library():
+    heavy = ("httpx2", "numpy", "torch", "starlette")
+    code = (
+        f"import sys, atem.runtime.remote; sys.exit(any(name in sys.modules for name in {heavy}))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
 def test_without_the_extra_its_install_line_is_the_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "httpx2", None)
     with pytest.raises(MissingExtra, match=r"muse-atem\[remote\]"):
@@ -353,6 +365,37 @@ def test_closing_wakes_a_thread_that_waits_for_the_first_byte():
         running.close()
         thread.join(5)
         assert collected == [[]]
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="a certificate is made by openssl")
+@pytest.mark.parametrize("begun", [False, True])
+def test_closing_wakes_a_thread_also_under_tls(tmp_path, begun):
+    served, trusted = certified(tmp_path)
+    transport = httpx2.HTTPTransport(verify=trusted)
+    answer = [head() + text_event("a"), None] if begun else [None]
+    with wires(answer, tls=served) as server, engine(server, transport=transport) as remote:
+        collected = []
+        running = remote.generate(ask())
+        if begun:
+            next(running)
+        thread = blocked(running, collected)
+        while len(server.posted()) < 2:
+            time.sleep(0.005)
+        running.close()
+        thread.join(5)
+        assert collected == [[]]
+
+
+def certified(folder):
+    """What a server proves itself with, and what a client trusts it by."""
+    key, certificate = folder / "key.pem", folder / "certificate.pem"
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
+    making = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *subject]
+    files = ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([*making, *files], check=True, capture_output=True)
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    served.load_cert_chain(certificate, key)
+    return served, ssl.create_default_context(cafile=certificate)
 
 
 def test_closing_the_engine_wakes_a_thread_and_tells_it_why():

@@ -66,13 +66,14 @@ class Wires:
     requests: list = field(default_factory=list)
     go: threading.Event = field(default_factory=threading.Event)
     gone: threading.Event = field(default_factory=threading.Event)
+    tls: object = None
     url: str = ""
 
     def posted(self):
         return [json.loads(body) for line, _, body in self.requests if line.startswith("POST")]
 
-    def serve(self, connection):
-        with connection, contextlib.suppress(OSError):
+    def serve(self, plain):
+        with contextlib.suppress(OSError), self.secured(plain) as connection:
             line, headers, body = _request(connection)
             self.requests.append((line, headers, body))
             for part in self.answer(line):
@@ -80,6 +81,9 @@ class Wires:
                     self.go.wait(20)
                 else:
                     connection.sendall(part)
+
+    def secured(self, connection):
+        return self.tls.wrap_socket(connection, server_side=True) if self.tls else connection
 
     def answer(self, line):
         method, path, _ = line.split(" ")
@@ -110,7 +114,7 @@ def wires(*answers, **fields):
     """A running :class:`Wires` on loopback."""
     server = Wires(list(answers), **fields)
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        server.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        server.url = f"http{'s' if server.tls else ''}://127.0.0.1:{listening.getsockname()[1]}"
         threading.Thread(target=_accept, args=(listening, server), daemon=True).start()
         try:
             yield server
