@@ -6,7 +6,8 @@ header and ``to=user``; whatever the model does then is its own, but a channel
 to ``self`` that it opens again is closed at once. Framing is known by the ids
 of special tokens, recipients by the text between them; declared tools are not
 known here, so a bare header to a tool counts as one as soon as its
-``<|message|>`` is a real special token (wire_format 5.3).
+``<|message|>`` is a real special token (wire_format 5.3): a call is not cut in
+two. Its own few tokens stay counted.
 """
 
 from __future__ import annotations

@@ -38,7 +38,8 @@ class Generation:
     far, prompt included. Each ``take`` gives one step with one id; its pieces
     may come with a later step, while they may begin a stop string. Raises
     ContextOverflow if the prompt leaves no room for one token, OptionError for
-    a prompt that is empty or has an id beyond the vocabulary.
+    a prompt that is empty or has an id beyond the vocabulary, Unsupported for a
+    reasoning budget that the tokenizer can't write.
     """
 
     def __init__(
