@@ -23,6 +23,10 @@ SPLIT: Final = 1024
 """Keys that a GPU gives to one processor, where it has a single query for them."""
 
 
+PIECE: Final = 64
+"""Rows whose keys the CPU looks up at once."""
+
+
 class Reach(NamedTuple):
     """What rows do in layers of one kind.
 
@@ -77,23 +81,34 @@ class EachItsOwn:
 
 
 class AllInOne:
-    """Filling: the rows are tokens of one slot that follow each other."""
+    """Filling: the rows are tokens of one slot that follow each other, from ``start`` on."""
 
-    def __init__(self, cache: Cache, slot: int, positions: Tensor, end: int) -> None:
+    def __init__(self, cache: Cache, slot: int, start: int, size: int) -> None:
+        dtype, device = cache.layers[0].dtype, cache.layers[0].device
         self._cache, self._slot = cache, slot
-        bound = min(aligned(end), cache.length)
-        dtype = cache.layers[0].dtype
-        self._reaches = reaches(cache, positions, positions[-1:], bound, dtype)
+        bound = min(aligned(start + size), cache.length)
+        self.positions = torch.arange(start, start + size, device=device)
+        self._reaches = reaches(cache, self.positions, self.positions[-1:], bound, dtype)
+        # Early rows see few keys. On a GPU one big piece is worth more than what they save.
+        step = size if device.type == "cuda" else PIECE
+        pieces = [(first, min(first + step, size)) for first in range(0, size, step)]
+        self._pieces = [(first, last, aligned(start + last)) for first, last in pieces]
 
     def __call__(self, layer: int, q: Tensor, kv: Tensor) -> Tensor:
         """See :class:`.model.Attend`."""
-        cache, reach = self._cache.layers[layer][self._slot], self._reaches[self._cache.sliding[layer]]
+        cache = self._cache.layers[layer][self._slot]
+        reach = self._reaches[self._cache.sliding[layer]]
         cache[:, reach.places] = kv.transpose(0, 1)
-        k, v = cache[:, : reach.length].chunk(2)  # [K, S, D]
+        k, v = cache[:, None, : reach.length].chunk(2)  # [K, 1, S, D], one for a group
         grouped = q.view(len(q), len(k), -1, q.shape[-1]).permute(1, 2, 0, 3)  # [K, G, T, D]
-        shared = (-1, grouped.shape[1], -1, -1)  # one key head for its group, without a copy
-        mixed = attend(grouped, k[:, None].expand(shared), v[:, None].expand(shared), reach.bias)
-        return mixed.permute(2, 0, 1, 3).reshape(len(q), -1)
+        shared = (-1, grouped.shape[1], -1, -1)
+        k, v = k.expand(shared), v.expand(shared)
+        mixed = q.new_empty(q.shape)
+        for first, last, seen in self._pieces:
+            bias = reach.bias[first:last, :seen]
+            part = attend(grouped[:, :, first:last], k[:, :, :seen], v[:, :, :seen], bias)
+            mixed[first:last] = part.permute(2, 0, 1, 3).reshape(last - first, *q.shape[1:])
+        return mixed.flatten(1)
 
 
 def _few_queries(q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> Tensor:

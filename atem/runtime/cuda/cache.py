@@ -123,8 +123,8 @@ class Cache:
         needed = self.nbytes(slots, length)
         if self._limit is not None and needed > self._limit:
             raise OutOfMemory(
-                f"keys and values of {slots} requests of up to {length} tokens take {needed} bytes, "
-                f"cache_bytes allows {self._limit}; run fewer or shorter ones, or raise it"
+                f"keys and values of {slots} requests of up to {length} tokens take {needed} bytes "
+                f"and cache_bytes is {self._limit}; run fewer or shorter ones, or raise it"
             )
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from ...tokenizer import Tokenizer
     from ..checkpoint import Checkpoint
+    from ..sampling import Candidates
 
 FEATURES: Final[frozenset[Feature]] = frozenset(
     ("logprobs", "min_p", "penalties", "reasoning_budget", "seed", "stop", "top_k")
@@ -210,18 +211,21 @@ class TorchEngine:
         return None
 
     def _fill(self, runner: Runner) -> bool:
-        """A piece of one prompt."""
+        """A piece of one prompt, and its first token if it was the last piece."""
         turn = self._schedule.filling()
         if turn is None:
             return False
         seat, span = turn
         job = self._schedule.seats[seat]
+        last = span.stop == len(job.ids)
         try:
-            runner.fill(seat, span.start, job.ids[span.start : span.stop])
-            job.done = span.stop
-            self._remember(runner, seat)
+            piece = job.ids[span.start : span.stop]
+            logits = runner.fill(seat, span.start, piece, rows=int(last))
+            found = runner.choose(logits, [0], [job.generation.need]) if last else []
         except Exception as error:  # noqa: BLE001 - as above
             self._fail(runner, [job], error)
+            return True
+        self._settle(runner, job, span.stop, *found)
         return True
 
     def _decode(self, runner: Runner) -> bool:
@@ -239,16 +243,18 @@ class TorchEngine:
             self._fail(runner, [self._schedule.longest()] if short else jobs, error)
             return True
         for job, candidates in zip(jobs, found, strict=True):
-            self._take(runner, job, candidates)
+            self._settle(runner, job, job.done + 1, candidates)
         return True
 
-    def _take(self, runner: Runner, job: Job, candidates: Any) -> None:
+    def _settle(self, runner: Runner, job: Job, done: int, *found: Candidates) -> None:
+        """The first ``done`` tokens are in the cache; the next one is among ``found``."""
         try:
-            job.done += 1
-            self._remember(runner, self._schedule.seats.index(job))
-            step = job.generation.take(candidates)
-            job.ids.append(job.generation.last_id)
-            job.steps.append(step)
+            job.done = done
+            self._remember(runner, job)
+            for candidates in found:
+                step = job.generation.take(candidates)
+                job.ids.append(job.generation.last_id)
+                job.steps.append(step)
         except BaseException as error:
             # Half a step can't be taken back, not even by whoever interrupts.
             self._fail(runner, [job], error)
@@ -257,14 +263,18 @@ class TorchEngine:
         if job.generation.finished:
             self._unseat(runner, job)
 
-    def _remember(self, runner: Runner, seat: int) -> None:
+    def _remember(self, runner: Runner, job: Job) -> None:
         """Store the blocks that are complete now."""
-        job = self._schedule.seats[seat]
         if job.trail is None or not self._prefix.budget:
             return
-        while (span := job.trail.wanted(job.ids, job.done)) is not None:
-            block = runner.copy(seat, span)
-            job.trail.store(job.ids, block, sum(part.nbytes for part in block))
+        try:
+            while (span := job.trail.wanted(job.ids, job.done)) is not None:
+                block = runner.copy(self._schedule.seats.index(job), span)
+                job.trail.store(job.ids, block, sum(part.nbytes for part in block))
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            job.trail = None  # what isn't remembered is computed again, that's all
 
     def _fail(self, runner: Runner, jobs: Sequence[Job], error: BaseException) -> None:
         if is_out_of_memory(error) and not isinstance(error, OutOfMemory):

@@ -34,7 +34,7 @@ class Graphs:
 
     def _record(self, step: Callable[[], None]) -> torch.cuda.CUDAGraph:
         # Once outside, on a stream of its own, so that libraries set themselves up unrecorded.
-        side = torch.cuda.Stream()
+        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             step()

@@ -2,7 +2,8 @@
 
 Rules: a row is one token of one request; rows know of each other only through
 ``attend``, which has the keys and values. Static shapes, no branch on a value,
-so that a pass can be captured as it is.
+so that a pass can be recorded as it is. What is not needed again is overwritten:
+fresh memory costs more than the arithmetic.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ class Model:
         x = rms(x, eps).to(x.dtype)
         for number, layer in enumerate(self.weights.layers):
             mixed = self._attention(number, layer, norm(x, layer.attn_norm, eps), turn, attend)
-            x = x + norm(mixed, layer.post_attn_norm, post_eps)
+            x += norm(mixed, layer.post_attn_norm, post_eps)
             thought = _feed_forward(layer, norm(x, layer.ffn_norm, eps))
-            x = x + norm(thought, layer.post_ffn_norm, post_eps)
+            x += norm(thought, layer.post_ffn_norm, post_eps)
         return x
 
     def logits(self, hidden: Tensor) -> Tensor:
@@ -71,9 +72,9 @@ class Model:
         qk.copy_(rotate(turned, *turn) if self._sliding[number] else turned)
         mixed = attend(number, fused[:, :heads], fused[:, heads : heads + 2 * shared])
         gate = fused[:, heads + 2 * shared :].flatten(1)
-        return project(mixed * gate.sigmoid(), layer.o)
+        return project(mixed.mul_(gate.sigmoid_()), layer.o)
 
 
 def _feed_forward(layer: Layer, h: Tensor) -> Tensor:
     gate, up = project(h, layer.gate_up).chunk(2, -1)
-    return project(F.silu(gate) * up, layer.ffn_down)
+    return project(F.silu(gate, inplace=True).mul_(up), layer.ffn_down)

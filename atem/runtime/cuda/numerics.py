@@ -47,7 +47,7 @@ def rotation(positions: Tensor, head_dim: int, theta: float) -> tuple[Tensor, Te
 
 def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """x [N, heads, D] turned by its positions: pairs (j, j + D/2)."""
-    return x * cos + x.roll(x.shape[-1] // 2, -1) * sin
+    return torch.addcmul(x * cos, x.roll(x.shape[-1] // 2, -1), sin)
 
 
 def attend(q: Tensor, k: Tensor, v: Tensor, bias: Tensor) -> Tensor:
@@ -61,8 +61,10 @@ def attend_split(q: Tensor, k: Tensor, v: Tensor, bias: Tensor, parts: int) -> T
     A fused kernel gives all keys of a head to one processor of a GPU. With one
     query a head that leaves most of them idle, so long rows are cut here.
     """
-    batch, heads, size, width = k.shape
+    size, width = k.shape[2:]
     scores = (q @ k.transpose(-1, -2)).float() * width**-0.5 + bias
-    weights = scores.softmax(-1).to(q.dtype).unflatten(-1, (parts, size // parts))
-    values = v.unflatten(2, (parts, size // parts))  # [B, K, parts, S/parts, D]
-    return (weights.transpose(2, 3) @ values).sum(2, dtype=torch.float32).to(q.dtype)
+    weights = scores.softmax(-1).to(q.dtype)
+    pieces = weights.view(*q.shape[:3], parts, size // parts).transpose(2, 3)
+    values = v.view(*v.shape[:2], parts, size // parts, width)
+    mixed: Tensor = (pieces @ values).sum(2, dtype=torch.float32).to(q.dtype)
+    return mixed

@@ -48,12 +48,13 @@ class Runner:
         with torch.inference_mode():
             self.cache.grow(slots, length)
 
-    def fill(self, slot: int, start: int, ids: Sequence[int]) -> torch.Tensor:
-        """Compute ``ids`` at the positions from ``start`` on; the hidden rows [T, d]."""
+    def fill(self, slot: int, start: int, ids: Sequence[int], rows: int = 1) -> torch.Tensor:
+        """Compute ``ids`` at the positions from ``start`` on; [rows, V]: logits of the last."""
         with torch.inference_mode():
-            positions = torch.arange(start, start + len(ids), device=self._device)
-            attend = AllInOne(self.cache, slot, positions, start + len(ids))
-            return self._model.hidden(torch.tensor(ids, device=self._device), positions, attend)
+            attend = AllInOne(self.cache, slot, start, len(ids))
+            numbers = torch.tensor(ids, device=self._device)
+            hidden = self._model.hidden(numbers, attend.positions, attend)
+            return self._model.logits(hidden[len(ids) - rows :])
 
     def decode(self, rows: Sequence[tuple[int, int]]) -> torch.Tensor:
         """Logits [n, V] after one token for each slot from the first: (id, position).

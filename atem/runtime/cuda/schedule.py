@@ -67,22 +67,17 @@ class Schedule:
             self.waiting.append(job)
 
     def filling(self) -> tuple[int, range] | None:
-        """Seat, and the next positions to compute, of whoever came first and needs more than one.
-
-        The last token is left: it is decoded with the others.
-        """
+        """Seat and next positions to compute of whoever came first and needs more than one."""
         behind = [job for job in self.seats if not job.is_next]
         if not behind:
             return None
         job = min(behind, key=lambda job: job.order)
-        return self.seats.index(job), range(job.done, min(job.done + self._chunk, len(job.ids) - 1))
+        return self.seats.index(job), range(job.done, min(job.done + self._chunk, len(job.ids)))
 
     def ready(self) -> list[int]:
         """Seats whose next token can be computed now."""
         return [
-            seat
-            for seat, job in enumerate(self.seats)
-            if job.is_next and len(job.steps) < PATIENCE
+            seat for seat, job in enumerate(self.seats) if job.is_next and len(job.steps) < PATIENCE
         ]
 
     def leave(self, job: Job) -> tuple[int, int] | None:

@@ -103,8 +103,10 @@ class Loader:
         shapes = [self._shapes[name] for name in names]
         rows = sum(shape[0] for shape in shapes)
         whole = torch.empty((rows, *shapes[0][1:]), dtype=dtype, device=self._device)
-        for name, part in zip(names, whole.split([shape[0] for shape in shapes]), strict=True):
-            part.copy_(as_tensor(self._checkpoint.read(name)))
+        start = 0
+        for name, shape in zip(names, shapes, strict=True):
+            whole[start : start + shape[0]].copy_(as_tensor(self._checkpoint.read(name)))
+            start += shape[0]
             self._done += self._checkpoint.tensors[name].stored_bytes
             self._progress(Progress("read", self._done, self._total))
         return whole
