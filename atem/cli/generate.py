@@ -7,15 +7,18 @@ Rules: standard output gets the model's own text, framing included, so that
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from ..engine import Request, Sampling
+from ..errors import Unsupported
 from ..messages import Message
 from ..render import EFFORTS, render
 from ..wire import Piece
@@ -63,6 +66,8 @@ def _sampling_options(function: Function) -> Function:
 @_sampling_options
 @model_options
 @probe_option
+@click.option("--model", metavar="NAME", help="For a server with several models.")
+@click.option("--tokenizer", metavar="FILE", help="For a server: tokenizer.json, to speak in ids.")
 @click.option("--json", "as_json", is_flag=True, help="JSON lines: one a step, then the counts.")
 def generate(
     path: str,
@@ -79,10 +84,11 @@ def generate(
 ) -> int:
     """Generate one turn.
 
-    PATH is a checkpoint, or the http(s) address of a server. The text is what
-    the model writes, to be read by atem parse; the counts go to standard error.
+    PATH is a checkpoint, or the http(s) address of a server, whose key is taken
+    from ATEM_API_KEY. The text is what the model writes, to be read by atem
+    parse; the counts go to standard error.
     """
-    from ..runtime.load import load
+    from ..runtime.load import is_address, load
 
     chosen = {name: options.pop(name) for name in _SAMPLING_NAMES if name in options}
     request = Request(
@@ -92,6 +98,9 @@ def generate(
         stop=stop,
         reasoning_budget=reasoning_budget,
     )
+    options["tokenizer"] = _tokenizer(options["tokenizer"])
+    if is_address(path):
+        options["api_key"] = os.environ.get("ATEM_API_KEY")
     with progress_bar() as progress:
         engine = load(path, progress=progress, **given(options))
     with closing(engine):
@@ -102,6 +111,15 @@ def generate(
     else:
         sys.stderr.write(f"{counts}\n")
     return exits.DONE if counts.finish == "stop" else exits.FLAWED
+
+
+def _tokenizer(file: str | None) -> Any:
+    """The tokenizer in ``file``, if one is named."""
+    if file is None:
+        return None
+    from ..runtime.tokens import read_tokenizer
+
+    return read_tokenizer(Path(file))
 
 
 def _asked(prompt: str, system: str | None, effort: str | None, tools: str | None) -> Any:
@@ -122,7 +140,7 @@ def _asked(prompt: str, system: str | None, effort: str | None, tools: str | Non
 class _Counts:
     """What a run came to; ``seconds`` from the first token to the last."""
 
-    prompt: int
+    prompt: int | None
     cached: int = 0
     tokens: int = 0
     first: float = 0.0
@@ -132,14 +150,15 @@ class _Counts:
     def __str__(self) -> str:
         """One line for a person."""
         pace = f"{(self.tokens - 1) / self.seconds:.1f} tokens/s" if self.tokens > 1 else "one step"
+        prompt = "?" if self.prompt is None else self.prompt
         return (
-            f"prompt {self.prompt} tokens ({self.cached} cached), first after {self.first:.2f} s; "
+            f"prompt {prompt} tokens ({self.cached} cached), first after {self.first:.2f} s; "
             f"{self.tokens} tokens, {pace}; finish: {self.finish}"
         )
 
 
 def _stream(engine: Engine, request: Request, *, as_json: bool) -> _Counts:
-    counts = _Counts(len(request.prompt_ids(engine.tokenizer)))
+    counts = _Counts(_prompt_tokens(engine, request))
     started = time.perf_counter()
     write = _write_record if as_json else _write_text
     for step in engine.generate(request):
@@ -152,6 +171,13 @@ def _stream(engine: Engine, request: Request, *, as_json: bool) -> _Counts:
         counts.finish = step.finish or counts.finish
         write(step)
     return counts
+
+
+def _prompt_tokens(engine: Engine, request: Request) -> int | None:
+    try:
+        return len(request.prompt_ids(engine.tokenizer))
+    except Unsupported:  # a server without a tokenizer here
+        return None
 
 
 def _write_text(step: Step) -> None:

@@ -49,7 +49,7 @@ def load(
     Raises CheckpointError, OptionError, OutOfMemory, MissingExtra, RemoteError.
     """
     address = str(source)
-    if address.startswith(("http://", "https://")):
+    if is_address(address):
         _require(backend in ("auto", "remote"), f"backend={backend!r} can't serve an address")
         given = {"rope_style": rope_style, "probe": probe}
         _require(not any(given.values()), "rope_style and probe are about a checkpoint on disk")
@@ -67,6 +67,11 @@ def load(
     except BaseException:
         checkpoint.close()
         raise
+
+
+def is_address(source: str) -> bool:
+    """Whether ``source`` names a server and not a file."""
+    return source.startswith(("http://", "https://"))
 
 
 def plan(

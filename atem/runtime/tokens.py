@@ -38,7 +38,7 @@ def load_tokenizer(checkpoint: Checkpoint) -> Tokenizer:
     """
     files = checkpoint.files
     if files.tokenizer is not None:
-        name, backend = str(files.tokenizer), _read(files.tokenizer)
+        name, backend = str(files.tokenizer), read_tokenizer(files.tokenizer)
     elif TOKENS in files.gguf:
         name, backend = str(checkpoint.path), build(files.gguf)
     else:
@@ -84,12 +84,16 @@ def stop_ids(tokenizer: Tokenizer, checkpoint: Checkpoint | None) -> frozenset[i
     return frozenset(number for number in stops if number is not None)
 
 
-def _read(path: Path) -> Any:
+def read_tokenizer(path: Path) -> Any:
+    """The ``tokenizers.Tokenizer`` in a file. Raises CheckpointError, MissingExtra."""
     try:
         from tokenizers import Tokenizer as Library
     except ImportError as error:
         raise MissingExtra("engine", "reading tokenizer.json") from error
-    size = path.stat().st_size
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise CheckpointError(f"{path}: {error.strerror or error}") from error
     if size > MAX_FILE:
         raise CheckpointError(f"{path}: {size} bytes, {MAX_FILE} are the limit; it is no tokenizer")
     try:

@@ -9,6 +9,7 @@ import pytest
 
 from atem.testing.tiny import tiny_checkpoint, tiny_config
 from tests.cli.process import TOOLS, atem, lines, started
+from tests.runtime.remote.dialects import speaking
 
 REFERENCE = ("--backend", "reference")
 GENERATE = ("generate", "--prompt", "Hi", *REFERENCE)
@@ -110,3 +111,37 @@ def test_an_interrupted_run_ends_with_130(folder):
     run.send_signal(signal.SIGINT)
     _, said = run.communicate(timeout=30)
     assert run.returncode == 130, said
+
+
+# ------------------------------------------------------------- a server instead of a checkpoint
+
+
+def test_generate_asks_a_server_and_can_be_parsed():
+    with speaking("vllm") as server:
+        run = atem("generate", server.url, "--prompt", "Hi", "--temperature", "0")
+    assert (run.returncode, run.stdout) == (0, b" to=user<|message|>High at noon.<|eot|>")
+    assert b"prompt ? tokens" in run.stderr
+    assert atem("parse", data=run.stdout).returncode == 0
+
+
+def test_generate_speaks_in_ids_with_a_tokenizer(folder):
+    tokenizer = ("--tokenizer", f"{folder}/tokenizer.json")
+    with speaking("vllm") as server:
+        run = atem("generate", server.url, "--prompt", "<|eot|>", *tokenizer)
+        assert isinstance(server.bodies[-1]["prompt"], list)
+    assert (run.returncode, run.stdout) == (0, b" to=user<|message|>High at noon.<|eot|>")
+
+
+def test_generate_does_not_send_text_that_could_be_taken_for_framing():
+    with speaking("vllm") as server:
+        run = atem("generate", server.url, "--prompt", "<|eot|>")
+    assert (run.returncode, run.stdout) == (3, b"")
+    assert b"<|eot|>" in run.stderr
+
+
+def test_the_key_comes_from_the_environment_and_is_never_shown():
+    with speaking("vllm", strips=True) as server:
+        run = atem("generate", server.url, "--prompt", "Hi", ATEM_API_KEY="sk-hush")
+    assert run.returncode == 3
+    assert b"hush" not in run.stderr + run.stdout
+    assert b"skip_special_tokens" in run.stderr
