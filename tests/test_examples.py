@@ -51,6 +51,13 @@ PROMISED = {
         "{'port': 'Vigo', 'day': 2, 'unit': 'ft'} -> Vigo, day 2: 13.5 ft",
         "invalid_arguments",
     ],
+    "09_run_a_checkpoint.py": [
+        "layout:  hf, 251,456 parameters, fits",
+        "tokens:  40 length",
+        "turn:    length complete=False",
+        "again:   True 128 reused",
+    ],
+    "10_engine_of_your_own.py": ["You said: High water?", "17 checks of the contract passed"],
     "08_async.py": [
         """["search {'pattern': 'def load'}"]""",
         """["search {'pattern': 'class Settings'}"]""",
