@@ -28,6 +28,7 @@ HEAVY = {
     "jinja2",
     "jsonschema",
     "mlx",
+    "numpy",
     "openai",
     "pydantic",
     "regex",
