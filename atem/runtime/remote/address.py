@@ -6,12 +6,14 @@ and is in no error text.
 
 from __future__ import annotations
 
+import re
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
 from ...errors import OptionError
 
 _VERSION_PATH: Final = "/v1"
+_KEY: Final = re.compile(r"""[!#-&(-\[\]-~]+""")
 
 
 def server_root(url: str) -> str:
@@ -49,9 +51,15 @@ def _split(url: str) -> SplitResult:
 
 
 def check_key(api_key: str | None) -> str:
-    """The key, or "". Raises OptionError, without the key, for one that no header can carry."""
+    """The key, or "". Raises OptionError, without the key, for one that can't be one.
+
+    Blanks can't stand in a header, quotes and backslashes would be escaped where
+    a server repeats the key, and so be overlooked.
+    """
     if api_key is None:
         return ""
-    if not api_key or not api_key.isascii() or not api_key.isprintable() or " " in api_key:
-        raise OptionError("api_key= is empty or has blanks or characters beyond printable ASCII")
+    if not _KEY.fullmatch(api_key):
+        raise OptionError(
+            "api_key= is empty, or has blanks, quotes, backslashes or characters beyond ASCII"
+        )
     return api_key

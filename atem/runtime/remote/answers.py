@@ -61,7 +61,7 @@ class Fields:
         """The first of ``names`` that is not empty, "" if none is; servers repeat one under two."""
         value = next((self.raw[name] for name in names if self.raw.get(name)), "")
         if not isinstance(value, str):
-            raise Malformed(f"{names[0]} is no text: {str(value)[:80]!r}")
+            raise Malformed(f"{names[0]} is no text: {value!r}")
         return value
 
     def whole(self, name: str) -> int | None:
@@ -69,7 +69,7 @@ class Fields:
         value = self.raw.get(name)
         if value is None or (type(value) is int and value >= 0):
             return value
-        raise Malformed(f"{name} is no whole number: {str(value)[:80]!r}")
+        raise Malformed(f"{name} is no whole number: {value!r}")
 
     def fields(self, name: str) -> Fields:
         """An object, empty if it is not there."""
@@ -80,7 +80,7 @@ class Fields:
         value = self.raw.get(name)
         if value is None or isinstance(value, list):
             return value or []
-        raise Malformed(f"{name} is no list: {str(value)[:80]!r}")
+        raise Malformed(f"{name} is no list: {value!r}")
 
     def ids(self, name: str) -> tuple[int, ...]:
         """A list of token ids."""
@@ -146,7 +146,7 @@ _PLACES: Final = "completion_probabilities"
 def _fields(value: object, name: str) -> Fields:
     if isinstance(value, dict):
         return Fields(value)
-    raise Malformed(f"{name} is no object: {str(value)[:80]!r}")
+    raise Malformed(f"{name} is no object: {value!r}")
 
 
 def _choice(event: Fields) -> Fields:
@@ -159,7 +159,7 @@ def _choice(event: Fields) -> Fields:
 
 def _finish(reason: str) -> Finish | None:
     if reason and reason not in FINISH:
-        raise Malformed(f"the answer ended for an unknown reason: {reason[:80]!r}")
+        raise Malformed(f"the answer ended for an unknown reason: {reason!r}")
     return FINISH[reason] if reason else None
 
 
@@ -186,13 +186,13 @@ def _token_id(name: str) -> int:
     mark, _, number = name.partition(":")
     if mark == "token_id" and number.isascii() and number.isdigit():
         return int(number)
-    raise Malformed(f"a log-probability has no token id but {name[:80]!r}")
+    raise Malformed(f"a log-probability has no token id but {name!r}")
 
 
 def _number(value: object) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
-    raise Malformed(f"a log-probability is no number: {str(value)[:80]!r}")
+    raise Malformed(f"a log-probability is no number: {value!r}")
 
 
 def _llama_top(place: Fields) -> Top:

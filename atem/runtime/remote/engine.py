@@ -74,8 +74,10 @@ class RemoteEngine:
     ) -> None:
         if form not in _FORMS:
             raise OptionError(f"form={form!r}; it is one of {', '.join(_FORMS)}")
-        if not timeout > 0 or (context is not None and context < 1):
-            raise OptionError("timeout= is above 0, and context= is 1 or more, or None")
+        if not 0 < timeout < 1e9 or (context is not None and context < 1):
+            raise OptionError(
+                "timeout= is a number of seconds above 0, and context= is 1 or more, or None"
+            )
         patience = Patience(retries) if isinstance(retries, int) else retries
         self._tokenizer = None if tokenizer is None else wrap(tokenizer)
         self._client = Client(
@@ -149,7 +151,8 @@ class RemoteEngine:
         try:
             with line, understood(self._client.faults):
                 answer = deltas(self._client, line, path, body, read)
-                for step in steps(answer, self._writer(request), request.sampling.logprobs):
+                wanted, limit = request.sampling.logprobs, body.get(self._server.limit)
+                for step in steps(answer, self._writer(request), wanted, limit):
                     if line.is_cut:
                         break
                     yield step

@@ -36,7 +36,9 @@ def objects(line: Line, response: httpx2.Response, faults: Faults) -> Iterator[d
     """
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != _KIND:
-        raise faults.error(_other(line, kind))
+        start = faults.quoted(line.read(4000).decode("utf-8", "replace"))
+        what = kind or "without a content type"
+        raise faults.error(f"answered {what} where {_KIND} was asked for: {start}")
     for name, data in _events(line, response):
         if data.strip() == DONE:
             return
@@ -57,15 +59,9 @@ def _object(name: str, data: str, faults: Faults) -> dict[str, Any]:
     try:
         value = json.loads(data)
     except (ValueError, RecursionError):
-        raise faults.error(f"an event is no JSON: {data[:200]!r}") from None
+        raise faults.error(f"an event is no JSON: {faults.quoted(data)}") from None
     if not isinstance(value, dict):
-        raise faults.error(f"an event is no JSON object: {data[:200]!r}")
+        raise faults.error(f"an event is no JSON object: {faults.quoted(data)}")
     if value.get("error") or name == "error" or value.get("object") == "error":
         raise faults.said(value)
     return value
-
-
-def _other(line: Line, kind: str) -> str:
-    """What to say of an answer that is no stream, with its beginning."""
-    start = line.read(400).decode("utf-8", "replace")
-    return f"answered {kind or 'without a content type'} where {_KIND} was asked for: {start!r}"

@@ -61,10 +61,14 @@ class Faults:
         target = f" to host {host_of(location)!r}" if host_of(location) else ""
         return self.error(f"HTTP {status} points elsewhere{target}; give the final url=", status)
 
+    def quoted(self, text: str, size: int = 200) -> str:
+        """The beginning of ``text`` in quotes. What is cut was cleaned before."""
+        return repr(self._clean(text)[:size])
+
     def _clean(self, text: str) -> str:
         if self._secret:
             text = text.replace(self._secret, "***")
-        printable = "".join(char if char.isprintable() else " " for char in text)
+        printable = "".join(char if char.isprintable() else " " for char in text[: 4 * QUOTED])
         line = " ".join(printable.split())
         return line if len(line) <= QUOTED else line[:QUOTED] + "..."
 

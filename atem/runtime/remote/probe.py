@@ -33,6 +33,7 @@ CONTEXT: Final = 131072
 """Tokens of the released model (model.md 1.1), for a server that doesn't tell."""
 
 _SLOTS: Final = 64
+_LONGEST: Final = 10_000
 _LISTING: Final = 4 * 1024 * 1024
 _ABSENT: Final = frozenset({404, 405, 501})
 _REFUSED_PROMPT: Final = frozenset({400, 422})
@@ -180,10 +181,11 @@ class Prober:
             )
         if wire.MESSAGE in seen.text:
             return "text"
+        said = self._client.faults.quoted(seen.text, 40)
         raise self._client.faults.error(
-            f"a probe had to be answered with {wire.MESSAGE} and was answered with "
-            f"{seen.text[:40]!r}: special tokens are dropped, or this is another model. "
-            f"{self.server.keep}. With a server that parses by itself use form='chat'"
+            f"a probe had to be answered with {wire.MESSAGE} and was answered with {said}: "
+            f"special tokens are dropped, or this is another model. {self.server.keep}. "
+            "With a server that parses by itself use form='chat'"
         )
 
     def _adds_begin(self) -> bool:
@@ -207,8 +209,9 @@ class Prober:
         if wire.MESSAGE in start and not seen.apart:
             return self._record("chat", "messages", "text")
         if start.startswith((wire.TO + wire.SELF, wire.TO + wire.USER)):
+            said = self._client.faults.quoted(start, 40)
             raise self._client.faults.error(
-                f"a chat was answered with {start[:40]!r}, a header without its special tokens. "
+                f"a chat was answered with {said}, a header without its special tokens. "
                 f"{self.server.keep}; or start it with its reasoning and tool parsers"
             )
         if not (seen.text or seen.apart):
@@ -245,6 +248,8 @@ class Prober:
                 seen.ids += delta.ids
                 seen.apart = seen.apart or bool(delta.reasoning or delta.calls)
                 seen.counted = delta.counted or seen.counted
+                if len(seen.text) + len(seen.ids) > _LONGEST:
+                    raise self._client.faults.error("a few tokens were asked for; it doesn't stop")
         return seen
 
     def _models(self) -> tuple[list[Mapping[str, Any]], str]:

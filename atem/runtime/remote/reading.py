@@ -59,7 +59,7 @@ class Tokens:
         """The pieces of the delta's ids. Raises Malformed for text that has none."""
         if delta.text and not delta.ids:
             raise Malformed("there is text without token ids, which were asked for")
-        if delta.finish == "stop" and delta.ids and delta.ids[-1] == self._eom:
+        if delta.finish == "stop" and self._eom in (delta.stopped_by, *delta.ids[-1:]):
             raise Malformed(_STOPS_EARLY)
         pieces = [piece for number in delta.ids for piece in self._detokenizer.take(number)]
         return self._shown(self._stops.take(pieces))
@@ -108,15 +108,22 @@ _STOPS_EARLY: Final = (
 )
 
 
-def steps(deltas: Iterable[Delta], writer: Writer, logprobs: int | None) -> Iterator[Step]:
+def steps(
+    deltas: Iterable[Delta], writer: Writer, logprobs: int | None, limit: int | None = None
+) -> Iterator[Step]:
     """The steps of an answer.
 
-    Raises Malformed for one that ends without a reason or goes on after it,
-    and where log-probabilities were asked for and don't come with the ids.
+    Raises Malformed for one that ends without a reason or goes on after it or
+    beyond ``limit`` ids, and where log-probabilities were asked for and don't
+    come with the ids.
     """
     last: Delta | None = None
     cached: int | None = None
+    count = 0
     for delta in deltas:
+        count += len(delta.ids)
+        if limit is not None and count > limit:
+            raise Malformed(f"{limit} tokens were asked for, and more came")
         cached = delta.cached if delta.cached is not None else cached
         if last is not None and delta.says:
             raise Malformed("the answer goes on after its end")

@@ -193,7 +193,9 @@ def test_other_addresses_are_refused_without_repeating_them(url):
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("key", ["", "two words", "new\nline", "schlüssel"])
+@pytest.mark.parametrize(
+    "key", ["", "two words", "new\nline", "schlüssel", "it's", 'a"b', "a\\b", "a\x7f"]
+)
 def test_a_key_that_no_header_can_carry_is_refused_without_repeating_it(key):
     with pytest.raises(OptionError) as caught:
         RemoteEngine("http://127.0.0.1:1", api_key=key)
@@ -214,6 +216,23 @@ def test_the_key_goes_into_the_authorization_header_and_nowhere_else(caplog):
             seen += [str(caught.value), repr(caught.value.__cause__), repr(caught.value.__dict__)]
         assert all(headers["authorization"] == f"Bearer {KEY}" for _, headers, _ in server.requests)
     assert KEY not in "".join(seen) + caplog.text
+
+
+def test_a_key_is_not_told_by_its_beginning_either():
+    text = "x" * 195 + KEY + "y" * 9000
+    answers = [
+        whole(text.encode(), "500 Oops", "text/plain"),
+        whole(text.encode(), kind="text/html"),
+        whole(b"data: " + text.encode() + b"\n\n"),
+        whole(event({"error": text})),
+        whole(event({"choices": [{"index": 0, "text": {"a": text}}]})),
+        whole(text_event("", text)),
+    ]
+    with wires(*answers) as server, engine(server, api_key=KEY) as remote:
+        for _ in range(len(answers)):
+            with pytest.raises(RemoteError) as caught:
+                list(remote.generate(ask()))
+            assert "sk-" not in str(caught.value)
 
 
 def test_a_redirection_is_not_followed_and_gets_no_key():
@@ -407,6 +426,24 @@ def test_closing_the_engine_wakes_a_thread_and_tells_it_why():
         remote.close()
         thread.join(5)
         assert isinstance(collected[0], EngineClosed)
+
+
+def test_what_was_read_before_the_engine_closed_is_not_handed_on():
+    both = whole(text_event("a") + text_event("b") + text_event("", "stop"))
+    with wires(both) as server, engine(server) as remote:
+        running = remote.generate(ask())
+        assert text_of([next(running)]) == "a"
+        remote.close()
+        with pytest.raises(EngineClosed):
+            next(running)
+
+
+def test_an_answer_that_was_whole_stays_whole_when_the_engine_closes():
+    with wires(GOOD) as server, engine(server) as remote:
+        running = remote.generate(ask())
+        assert next(running).finish == "stop"
+        remote.close()
+        assert list(running) == []
 
 
 def test_an_engine_that_is_closed_refuses_at_the_call_and_in_iterators_not_begun():

@@ -114,5 +114,5 @@ def test_its_greedy_text_is_that_of_the_model(url, question):
 
 
 def test_what_it_refuses_is_reported_in_its_words(url):
-    with pytest.raises(RemoteError, match="HTTP 404: .*check url= and model="):
+    with pytest.raises(RemoteError, match=r"HTTP 404: .*check url= and model="):
         engine(url, tokenizer=tiny_tokenizer(), model="no/such-model").__enter__()

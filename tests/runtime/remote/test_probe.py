@@ -88,6 +88,23 @@ def test_a_server_that_reads_control_tokens_as_text_is_refused():
         probed(server, server="openai")
 
 
+@pytest.mark.parametrize(
+    "answer", [event({"choices": 1}), event("oops"), b"", text_event("a", "bored")]
+)
+def test_an_answer_to_the_probe_that_makes_no_sense_is_an_error(answer):
+    with wires(probes=[whole(answer)]) as server, pytest.raises(RemoteError):
+        probed(server)
+
+
+def test_a_server_that_does_not_stop_is_not_listened_to_for_ever():
+    endless = [part for _ in range(500) for part in (text_event("<|message|>" * 10),)]
+    with (
+        wires(probes=[[*whole(b""), *endless]]) as server,
+        pytest.raises(RemoteError, match="doesn't stop"),
+    ):
+        probed(server)
+
+
 def test_what_is_not_found_out_is_noted():
     uncounted = whole(text_event("x", "length"))
     get = {"/v1/models": as_json({"data": [{"id": "m"}]})}

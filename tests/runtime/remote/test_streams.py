@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atem.errors import RemoteError
-from tests.runtime.remote.asking import ask, engine, text_of
+from atem.runtime.remote.answers import Delta
+from atem.runtime.remote.reading import Text, steps
+from atem.wire import Piece
+from tests.runtime.remote.asking import TOKENIZER, ask, engine, text_of
 from tests.runtime.remote.wires import (
     DONE,
     as_json,
@@ -20,6 +23,8 @@ from tests.runtime.remote.wires import (
     whole,
     wires,
 )
+
+EOM, EOT, MESSAGE = map(TOKENIZER.special_id, ("<|eom|>", "<|eot|>", "<|message|>"))
 
 
 @pytest.fixture(scope="module")
@@ -149,6 +154,7 @@ BROKEN = {
     "no object": (whole(event([1])), "no JSON object"),
     "deep": (whole(event("[" * 200_000)), "no JSON"),
     "two choices": (whole(event({"choices": [{"index": 0}, {"index": 1}]})), "more than one choice"),
+    "two of one index": (whole(event({"choices": [{"index": 0}, {"index": 0}]})), "more than one choice"),
     "another choice": (whole(event({"choices": [{"index": 1, "text": "a"}]})), "more than one choice"),
     "text of a wrong type": (whole(event({"choices": [{"index": 0, "text": 7}]})), "text is no text"),
     "choices of a wrong type": (whole(event({"choices": {"a": 1}})), "choices is no list"),
@@ -164,6 +170,51 @@ BROKEN = {
 @pytest.mark.parametrize(("answer", "said"), BROKEN.values(), ids=BROKEN)
 def test_what_is_no_whole_answer_is_an_error(pair, answer, said):
     assert said in fails(pair, answer)
+
+
+def ids_event(ids, finish=None, **more):
+    return event(
+        {"choices": [{"index": 0, "text": "x", "token_ids": ids, "finish_reason": finish, **more}]}
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (ids_event([5, EOM], "stop"), "take it out of the stop tokens"),
+        (ids_event([5], "stop", stop_reason=EOM), "take it out of the stop tokens"),
+        (ids_event([5], "stop", matched_stop=EOM), "take it out of the stop tokens"),
+        (ids_event([5] * 65), "more came"),
+        (ids_event([-1]), "no token id"),
+        (ids_event([True]), "no token id"),
+        (text_event("x"), "without token ids"),
+    ],
+)
+def test_ids_that_can_not_be_the_answers_are_an_error(body, said):
+    probe = whole(ids_event([MESSAGE], "length"))
+    with (
+        wires(whole(body), probes=[probe]) as server,
+        engine(server, tokenizer=TOKENIZER) as remote,
+        pytest.raises(RemoteError, match=said),
+    ):
+        list(remote.generate(ask()))
+
+
+def test_an_end_of_message_inside_an_answer_is_no_end():
+    probe, body = whole(ids_event([MESSAGE], "length")), ids_event([EOM]) + ids_event([EOT], "stop")
+    with (
+        wires(whole(body), probes=[probe]) as server,
+        engine(server, tokenizer=TOKENIZER) as remote,
+    ):
+        steps = list(remote.generate(ask()))
+    assert [step.ids for step in steps] == [(EOM,), (EOT,)]
+    assert steps[-1].piece == (Piece("<|eot|>", special=True),)
+
+
+def test_nothing_comes_behind_a_stop_string():
+    deltas = [Delta(text="ab"), Delta(text="cd"), Delta(text="ef", finish="stop")]
+    found = list(steps(deltas, Text(["c"]), None))
+    assert [(text_of([step]), step.finish) for step in found] == [("ab", None), ("", "stop")]
 
 
 def test_an_error_comes_after_the_steps_before_it(pair):
