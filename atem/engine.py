@@ -25,7 +25,7 @@ Finish: TypeAlias = Literal["stop", "length", "abort"]
 
 Feature: TypeAlias = Literal[
     "chat", "grammar", "images", "logprobs", "min_p", "penalties", "reasoning_budget", "seed",
-    "stop", "top_k",
+    "stop", "top_k", "videos",
 ]  # fmt: skip
 """What a request may ask beyond a prompt, a temperature, ``top_p`` and ``max_tokens``."""
 
@@ -41,7 +41,7 @@ class Step:
     number for each id (natural logarithm, of the model's own distribution,
     before temperature and filters), ``top_logprobs`` the likeliest ids at each
     place with theirs. ``cached_tokens`` counts prompt tokens that were reused;
-    it stands on the first step.
+    it stands on one step, the first where the engine knows it then.
     """
 
     ids: tuple[int, ...] = ()
@@ -246,6 +246,7 @@ class Engine(Protocol):
 _ASKS: Final[dict[Feature, Callable[[Request], bool]]] = {
     "grammar": lambda r: r.grammar is not None,
     "images": lambda r: bool(getattr(r.prompt, "images", ())),
+    "videos": lambda r: bool(getattr(r.prompt, "videos", ())),
     "logprobs": lambda r: r.sampling.logprobs is not None,
     "min_p": lambda r: r.sampling.min_p > 0 and not r.sampling.greedy,
     "penalties": lambda r: (

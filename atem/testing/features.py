@@ -22,9 +22,12 @@ if TYPE_CHECKING:
 
 
 class _Illustrated(list[int]):
-    """Ids with an image, where only the image matters."""
+    """Ids with an image or a video, where only that matters."""
 
-    images = ("an image",)
+    def __init__(self, ids: list[int], *, images: int = 0, videos: int = 0) -> None:
+        super().__init__(ids)
+        self.images = ("an image",) * images
+        self.videos = ("a video",) * videos
 
     def token_ids(self, tokenizer: object) -> list[int]:
         return list(self)
@@ -36,7 +39,8 @@ class _Illustrated(list[int]):
 _PLAIN: Final = Sampling(top_k=0)
 _ASKING: Final[dict[Feature, Callable[[list[int]], Request]]] = {
     "grammar": lambda ids: Request(ids, _PLAIN, grammar='root ::= "a"'),
-    "images": lambda ids: Request(_Illustrated(ids), _PLAIN),
+    "images": lambda ids: Request(_Illustrated(ids, images=1), _PLAIN),
+    "videos": lambda ids: Request(_Illustrated(ids, videos=1), _PLAIN),
     "logprobs": lambda ids: Request(ids, replace(_PLAIN, logprobs=1)),
     "min_p": lambda ids: Request(ids, replace(_PLAIN, min_p=0.1)),
     "penalties": lambda ids: Request(ids, replace(_PLAIN, presence_penalty=0.5)),
@@ -45,7 +49,7 @@ _ASKING: Final[dict[Feature, Callable[[list[int]], Request]]] = {
     "stop": lambda ids: Request(ids, _PLAIN, stop=("x",)),
     "top_k": lambda ids: Request(ids, Sampling(top_k=5)),
 }
-_NEEDS_MORE: Final = ("grammar", "images", "reasoning_budget")
+_NEEDS_MORE: Final = ("grammar", "images", "reasoning_budget", "videos")
 """What may be refused although it is claimed: the one asked for may be no good for this model."""
 
 

@@ -34,8 +34,9 @@ def check_steps(engine: Engine) -> None:
         _expect_whole(engine, steps, 64)
         expect(all(step.logprobs is None for step in steps), "no logprobs that nobody asked for")
         cached = [step.cached_tokens for step in steps]
-        expect(0 <= (cached[0] or 0) < len(list(prompt(engine, number))), "cached_tokens in range")
-        expect(not any(cached[1:]), "cached_tokens on the first step only")
+        told = [count for count in cached if count]
+        expect(len(told) <= 1, "cached_tokens on one step")
+        expect(0 <= sum(told) < len(list(prompt(engine, number))), "cached_tokens in range")
 
 
 def check_max_tokens(engine: Engine) -> None:

@@ -153,10 +153,15 @@ class Illustrated(list):
     images = ("an image",)
 
 
+class Filmed(list):
+    videos = ("a video",)
+
+
 PLAIN = Request([1], Sampling(top_k=0))
 ASKING = {
     "grammar": [replace(PLAIN, grammar="root")],
     "images": [replace(PLAIN, prompt=Illustrated([1]))],
+    "videos": [replace(PLAIN, prompt=Filmed([1]))],
     "logprobs": [replace(PLAIN, sampling=Sampling(top_k=0, logprobs=0))],
     "min_p": [replace(PLAIN, sampling=Sampling(top_k=0, min_p=0.1))],
     "penalties": [

@@ -67,12 +67,7 @@ def without_begin(text: str) -> str:
 
 
 def prompt_ids(request: Request, tokenizer: Tokenizer | None) -> list[int] | None:
-    """The prompt's ids, or None if there is no tokenizer to make them with.
-
-    Raises Unsupported for videos, whose frames can't be sent.
-    """
-    if getattr(request.prompt, "videos", ()):
-        raise Unsupported("a video can't be sent to a server; leave it out")
+    """The prompt's ids, or None if there is no tokenizer to make them with."""
     if tokenizer is not None:
         return request.prompt_ids(tokenizer)
     rendered = hasattr(request.prompt, "token_ids")
