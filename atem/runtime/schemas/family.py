@@ -1,4 +1,4 @@
-"""Whose configuration it is, and in which names it is written (model.md 3.2, 6.5).
+"""Whose configuration it is, and in which names it is written (model.md 3.2, 6).
 
 Rules: names decide. Three keys of each side are proof; without any of them,
 keys that only one side writes are.
