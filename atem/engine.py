@@ -208,7 +208,11 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
-    """What an engine is and can do. ``context`` counts tokens, prompt and answer together."""
+    """What an engine is and can do.
+
+    ``context`` counts tokens, prompt and answer together. ``sampling`` is what
+    the checkpoint recommends, else the model card.
+    """
 
     model: str
     backend: str
@@ -218,6 +222,7 @@ class EngineInfo:
     max_batch: int = 1
     dtype: str = ""
     layout: str = ""
+    sampling: Sampling = field(default_factory=Sampling)
 
 
 class Engine(Protocol):

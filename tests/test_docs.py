@@ -183,3 +183,24 @@ def test_the_table_of_efforts_is_the_one_that_is_used():
         for word in row[0].split(", ")
     }
     assert told == EFFORTS
+
+
+# ------------------------------------------------------------------ citations
+
+CITED = {"wire_format": "format", "model.md": "model"}
+
+
+@pytest.mark.parametrize("name", CITED)
+def test_every_section_that_the_code_cites_exists(name):
+    page = (ROOT / "docs" / f"{CITED[name]}.md").read_text(encoding="utf-8")
+    sections = set(re.findall(r"^#+ (\d+(?:\.\d+)*)\.? ", page, re.MULTILINE))
+    files = [path for folder in ("atem", "tests") for path in (ROOT / folder).rglob("*.py")]
+    texts = [path.read_text(encoding="utf-8") for path in files]
+    cited = {
+        number.rstrip(".")
+        for text in texts
+        for number in re.findall(rf"{re.escape(name)} (\d+(?:\.\d+)*)", text)
+    }
+    assert len(cited) > 10
+    # "7.4" may be the fourth point of a list in section 7.
+    assert not {number for number in cited if not {number, number.split(".")[0]} & sections}

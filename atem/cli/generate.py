@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from contextlib import closing
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -91,9 +91,9 @@ def generate(
     from ..runtime.load import is_address, load
 
     chosen = {name: options.pop(name) for name in _SAMPLING_NAMES if name in options}
+    Sampling(**given(chosen))  # a value that can't work is refused before anything is loaded
     request = Request(
         **_asked(prompt, system, effort, tools),
-        sampling=Sampling(**given(chosen)),
         max_tokens=max_tokens,
         stop=stop,
         reasoning_budget=reasoning_budget,
@@ -104,6 +104,7 @@ def generate(
     with progress_bar() as progress:
         engine = load(path, progress=progress, **given(options))
     with closing(engine):
+        request = replace(request, sampling=replace(engine.info.sampling, **given(chosen)))
         counts = _stream(engine, request, as_json=as_json)
     record = {"counts": asdict(counts)}
     if as_json:

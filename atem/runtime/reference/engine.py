@@ -15,7 +15,7 @@ from ...errors import EngineClosed, OptionError, OutOfMemory
 from ...tokenizer import wrap
 from ..generation import FEATURES, Generation
 from ..prefix import PrefixCache
-from ..sampling import candidates
+from ..sampling import candidates, default_sampling
 from ..tokens import load_tokenizer, stop_ids
 from .model import Model
 
@@ -59,6 +59,7 @@ class ReferenceEngine:
             features=FEATURES,
             dtype="float32",
             layout=checkpoint.layout,
+            sampling=default_sampling(checkpoint.files.generation_config),
         )
         weights = _read_all(checkpoint, progress or (lambda _: None))
         self._model: Model | None = Model(checkpoint.config, weights.__getitem__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from contextlib import closing
 from importlib.metadata import EntryPoint
@@ -103,3 +104,12 @@ def test_an_engine_that_fails_closes_the_checkpoint(folder, monkeypatch):
         atem.load(folder, backend="mine")
     with pytest.raises(atem.CheckpointError):
         caught.value.checkpoint.read("embed")
+
+
+@pytest.mark.parametrize("backend", ["reference", "torch"])
+def test_an_engine_says_what_its_checkpoint_recommends(tmp_path, backend):
+    folder = tiny_checkpoint(tmp_path)
+    recommended = {"temperature": 0.6, "top_k": 20, "top_p": 0.8, "eos_token_id": 271}
+    (folder / "generation_config.json").write_text(json.dumps(recommended))
+    with closing(atem.load(folder, backend=backend)) as engine:
+        assert engine.info.sampling == atem.Sampling(temperature=0.6, top_k=20, top_p=0.8)
