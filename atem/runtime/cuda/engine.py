@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from ...engine import EngineInfo, Feature, Progress, Request, Step, require_features
-from ...errors import EngineClosed, OptionError, OutOfMemory
+from ...engine import EngineInfo, Progress, Request, Step, require_features
+from ...errors import EngineClosed, EngineError, OptionError, OutOfMemory
 from ...tokenizer import wrap
-from ..generation import Generation
+from ..generation import FEATURES, Generation
 from ..prefix import PrefixCache
+from ..sampling import default_sampling
 from ..tokens import load_tokenizer, stop_ids
 from .cache import Block, Cache
 from .device import DTYPES, device_of, dtype_of, free_memory, is_out_of_memory
 from .model import Model
 from .runner import Runner
-from .schedule import Job, Schedule
+from .schedule import Job, Schedule, longest
 from .weights import Loader
 
 if TYPE_CHECKING:
@@ -31,12 +32,6 @@ if TYPE_CHECKING:
     from ...tokenizer import Tokenizer
     from ..checkpoint import Checkpoint
     from ..sampling import Candidates
-
-FEATURES: Final[frozenset[Feature]] = frozenset(
-    ("logprobs", "min_p", "penalties", "reasoning_budget", "seed", "stop", "top_k")
-)
-BLOCK: Final = 64
-"""Tokens of a block of the prefix cache."""
 
 GIB: Final = 1 << 30
 
@@ -48,11 +43,11 @@ class TorchEngine:
     weights stored so. ``context`` (tokens) may be below the configuration's. Up
     to ``max_batch`` requests share each pass; more wait. ``prefill_chunk`` is
     the number of prompt tokens computed at once (1024 on CUDA, 256 on the CPU).
-    Beginnings of prompts are remembered within ``prefix_bytes`` (2 GiB on CUDA,
-    256 MiB on the CPU; 0: not at all); keys and values of running requests are
-    kept within ``cache_bytes`` (None: as far as memory goes). ``cuda_graphs``
-    None means on CUDA. ``progress`` hears the stored bytes read so far. The
-    checkpoint may be closed afterwards.
+    Beginnings of prompts are remembered in blocks of ``block`` tokens, within
+    ``prefix_bytes`` (2 GiB on CUDA, 256 MiB on the CPU; 0: not at all). Keys
+    and values of running requests are kept within ``cache_bytes`` (None: as far
+    as memory goes). ``cuda_graphs`` None means on CUDA. ``progress`` hears the
+    stored bytes read so far. The checkpoint may be closed afterwards.
 
     Raises OptionError for an option that can't work or be had, OutOfMemory if
     there is no memory for the weights.
@@ -69,6 +64,7 @@ class TorchEngine:
         max_batch: int = 8,
         prefill_chunk: int | None = None,
         prefix_bytes: int | None = None,
+        block: int = 64,
         cache_bytes: int | None = None,
         cuda_graphs: bool | None = None,
         progress: Callable[[Progress], None] | None = None,
@@ -83,19 +79,20 @@ class TorchEngine:
             raise OptionError("cuda_graphs=True and the device is the CPU; leave it out")
         if prefix_bytes is None:
             prefix_bytes = 2 * GIB if on_gpu else GIB // 4
-        self._prefix: PrefixCache[Block] = PrefixCache(BLOCK, prefix_bytes)
+        self._prefix: PrefixCache[Block] = PrefixCache(block, prefix_bytes)
         self.tokenizer: Tokenizer = (
             load_tokenizer(checkpoint) if tokenizer is None else wrap(tokenizer)
         )
         self.info = EngineInfo(
             checkpoint.path.name, "torch", context, stop_ids(self.tokenizer, checkpoint), FEATURES,
             max_batch=max_batch, dtype=number_type, layout=checkpoint.layout,
+            sampling=default_sampling(checkpoint.files.generation_config),
         )  # fmt: skip
         self._lock = Lock()
         self._schedule = Schedule(max_batch, chunk)
         cache = Cache(
             config, device=place, dtype=DTYPES[number_type], context=context,
-            slack=chunk + BLOCK, max_slots=max_batch, limit=cache_bytes,
+            slack=chunk + block, max_slots=max_batch, limit=cache_bytes,
         )  # fmt: skip
         model = _load(checkpoint, place, DTYPES[number_type], progress)
         static = on_gpu if cuda_graphs is None else cuda_graphs
@@ -125,6 +122,7 @@ class TorchEngine:
         """See :class:`atem.engine.Engine`; what is still running ends in EngineClosed."""
         with self._lock:
             self._runner = None
+            self._schedule.clear()
             self._prefix.clear()
 
     def _open(self) -> Runner:
@@ -167,15 +165,15 @@ class TorchEngine:
         self._dismiss()
         self._schedule.ask(job)
         self._admit(runner)
-        self._make_room(runner)
         filled = self._fill(runner)
+        self._make_room(runner)
         decoded = self._decode(runner)
         if not filled and not decoded and self._schedule.waiting and self._schedule.seats:
             # Nobody reads what all seats have made, perhaps because the reader is us. One of them
             # starts again later; its beginning is in the prefix cache, with some luck.
             idlest = self._schedule.idlest()
-            self._unseat(runner, idlest)
             idlest.done, idlest.trail = 0, None
+            self._unseat(runner, idlest)
 
     def _dismiss(self) -> None:
         """Give the seats of closed iterators back."""
@@ -191,7 +189,7 @@ class TorchEngine:
             try:
                 hit = self._prefix.lookup(job.ids)
                 seats = [*schedule.seats, job]
-                runner.reserve(len(seats), max(len(each.ids) for each in seats))
+                self._reserve(runner, seats)
                 runner.restore(len(schedule.seats), hit.payloads)
             except Exception as error:  # noqa: BLE001 - it is raised where the job is read
                 self._fail(runner, [job], error)
@@ -203,12 +201,21 @@ class TorchEngine:
     def _make_room(self, runner: Runner) -> None:
         """Room for one more token of everybody; if there is none, the longest request ends."""
         while seats := self._schedule.seats:
-            longest = self._schedule.longest()
             try:
-                return runner.reserve(len(seats), len(longest.ids))
+                return self._reserve(runner, seats)
             except Exception as error:  # noqa: BLE001 - as above
-                self._fail(runner, [longest], error)
+                self._fail(runner, [longest(seats)], error)
         return None
+
+    def _reserve(self, runner: Runner, jobs: Sequence[Job]) -> None:
+        need = len(jobs), len(longest(jobs).ids)
+        try:
+            runner.reserve(*need)
+        except Exception as error:
+            if not is_out_of_memory(error) or not len(self._prefix):
+                raise
+            self._prefix.clear()  # what runs goes before what may come back
+            runner.reserve(*need)
 
     def _fill(self, runner: Runner) -> bool:
         """A piece of one prompt, and its first token if it was the last piece."""
@@ -234,13 +241,13 @@ class TorchEngine:
         if not ready:
             return False
         jobs = [seats[seat] for seat in ready]
-        rows = [(job.ids[job.done], job.done) for job in seats[: ready[-1] + 1]]
+        rows = [(job.ids[job.done], job.done) for job in seats]
         try:
-            logits = runner.decode(rows)
+            logits = runner.decode(rows, ready[-1] + 1)
             found = runner.choose(logits, ready, [job.generation.need for job in jobs])
         except Exception as error:  # noqa: BLE001 - as above
             short = is_out_of_memory(error)
-            self._fail(runner, [self._schedule.longest()] if short else jobs, error)
+            self._fail(runner, [longest(jobs)] if short else jobs, error)
             return True
         for job, candidates in zip(jobs, found, strict=True):
             self._settle(runner, job, job.done + 1, candidates)
@@ -261,6 +268,7 @@ class TorchEngine:
             if not isinstance(error, Exception):
                 raise
         if job.generation.finished:
+            job.gone = True
             self._unseat(runner, job)
 
     def _remember(self, runner: Runner, job: Job) -> None:
@@ -277,18 +285,23 @@ class TorchEngine:
             job.trail = None  # what isn't remembered is computed again, that's all
 
     def _fail(self, runner: Runner, jobs: Sequence[Job], error: BaseException) -> None:
+        """End ``jobs``; their readers get ``error``."""
+        told = error
         if is_out_of_memory(error) and not isinstance(error, OutOfMemory):
-            short = OutOfMemory(f"no memory for this request ({error}); make it shorter")
-            short.__cause__ = error
-            error = short
+            told = OutOfMemory(f"no memory for this request ({error}); make it shorter")
+        elif not isinstance(error, Exception):
+            told = EngineError(f"a step was interrupted ({error!r}); send the request again")
+        if told is not error:
+            told.__cause__ = error
         for job in jobs:
-            job.error = error
+            job.error, job.gone = told, True
             self._unseat(runner, job)
 
     def _unseat(self, runner: Runner, job: Job) -> None:
-        move = self._schedule.leave(job)
-        if move is not None:
-            runner.move(*move)
+        # Copied first: whoever interrupts between the two leaves a job that is gone in its seat.
+        if (gap := self._schedule.gap(job)) is not None:
+            runner.move(*gap)
+        self._schedule.leave(job)
 
 
 def _load(

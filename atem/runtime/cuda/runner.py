@@ -56,24 +56,25 @@ class Runner:
             hidden = self._model.hidden(numbers, attend.positions, attend)
             return self._model.logits(hidden[len(ids) - rows :])
 
-    def decode(self, rows: Sequence[tuple[int, int]]) -> torch.Tensor:
-        """Logits [n, V] after one token for each slot from the first: (id, position).
+    def decode(self, rows: Sequence[tuple[int, int]], wanted: int | None = None) -> torch.Tensor:
+        """Logits [wanted, V] of the first slots, each after one more token: (id, position).
 
-        Every slot in use computes something. A row that is not wanted is given
-        the position after the last one of its slot: what it writes there is
-        overwritten before it is read.
+        There is a row for every slot in use, as each of them may compute
+        something. One that is not meant to move is given the position after its
+        last: what is written there is overwritten before anybody reads it.
         """
-        size, bound = len(rows), max(position for _, position in rows) + 1
+        wanted = len(rows) if wanted is None else wanted
+        batch = self.cache.padded(wanted) if self._static else wanted
+        rows = [*rows[:batch], *[(0, 0)] * (batch - len(rows))]
+        bound = max(position for _, position in rows) + 1
         bound = self.cache.roomy(bound) if self._static else min(aligned(bound), self.cache.length)
-        batch = self.cache.padded(size) if self._static else size
-        padding = [(0, 0)] * (batch - size)
         with torch.inference_mode():
-            self._input[:, :batch].copy_(torch.tensor([*rows, *padding]).t())
+            self._input[:, :batch].copy_(torch.tensor(rows).t())
             if self._graphs is None:
                 self._step(batch, bound)
             else:
                 self._graphs.run((batch, bound), lambda: self._step(batch, bound))
-        return self._logits[:size]
+        return self._logits[:wanted]
 
     def choose(
         self, logits: torch.Tensor, rows: Sequence[int], needs: Sequence[int | None]

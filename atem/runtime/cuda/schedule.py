@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ...engine import Step
     from ..generation import Generation
     from ..prefix import Trail
@@ -25,7 +27,8 @@ class Job:
     """A request: ``ids`` of prompt and output, of which the first ``done`` are in the cache.
 
     ``steps`` wait to be read. ``order`` counts jobs as they came, ``asked`` is
-    the last time somebody wanted a step.
+    the last time somebody wanted a step. ``gone`` means that it needs no seat
+    any more: it has ended, or nobody reads it.
     """
 
     generation: Generation
@@ -80,21 +83,32 @@ class Schedule:
             seat for seat, job in enumerate(self.seats) if job.is_next and len(job.steps) < PATIENCE
         ]
 
-    def leave(self, job: Job) -> tuple[int, int] | None:
-        """Take ``job`` out. The last seat moves into the gap: from where to where, if it does."""
-        if job in self.waiting:
-            self.waiting.remove(job)
+    def gap(self, job: Job) -> tuple[int, int] | None:
+        """From where to where the last seat's job moves when ``job`` leaves, if it does."""
         if job not in self.seats:
             return None
         seat, last = self.seats.index(job), len(self.seats) - 1
-        self.seats[seat] = self.seats[last]
-        self.seats.pop()
         return None if seat == last else (last, seat)
+
+    def leave(self, job: Job) -> None:
+        """Take ``job`` out, and move the last seat's into its gap."""
+        if job in self.seats:
+            seat, last = self.seats.index(job), self.seats.pop()
+            if last is not job:
+                self.seats[seat] = last
+        elif job in self.waiting:
+            self.waiting.remove(job)
+
+    def clear(self) -> None:
+        """Forget all jobs."""
+        self.seats.clear()
+        self.waiting.clear()
 
     def idlest(self) -> Job:
         """The seated job that nobody has asked for the longest time."""
         return min(self.seats, key=lambda job: job.asked)
 
-    def longest(self) -> Job:
-        """The seated job with the most tokens, the later one of two."""
-        return max(self.seats, key=lambda job: (len(job.ids), job.order))
+
+def longest(jobs: Sequence[Job]) -> Job:
+    """The job with the most tokens, the later one of two."""
+    return max(jobs, key=lambda job: (len(job.ids), job.order))
