@@ -16,14 +16,15 @@ Two promises hold for everything that :func:`wrap` adapts:
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from . import wire
-from .errors import OptionError, TokenError
+from .errors import AtemError, OptionError, TokenError
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping
+    from collections.abc import Callable, Container, Iterator, Mapping
 
 SUPPORTED: Final = (
     "supported: an object with token_bytes, is_special, special_id and encode; a byte-level BPE "
@@ -103,7 +104,8 @@ class ByteLevelTokenizer:
                 f"text has a lone surrogate at character {error.start} and no UTF-8 form; "
                 "replace it before encoding"
             ) from error
-        ids: list[int] = self._plain.encode(text, add_special_tokens=False).ids
+        with library_errors(_unspelled):
+            ids: list[int] = self._plain.encode(text, add_special_tokens=False).ids
         self._verify(ids, raw)
         return ids
 
@@ -138,6 +140,25 @@ class ByteLevelTokenizer:
                 "the tokenizer can't spell the text byte for byte: its vocabulary lacks "
                 "single bytes, or its pre-tokenizer changes text"
             )
+
+
+@contextmanager
+def library_errors(blame: Callable[[str], AtemError]) -> Iterator[None]:
+    """Whatever the tokenizer library raises becomes ``blame(text)``, with its text cut short.
+
+    A panic of the library (a pattern that gives up, a table that contradicts
+    itself) is no Exception, so that nobody who handles errors would see it.
+    """
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        raise blame(repr(f"{error!s:.200}")) from error
+
+
+def _unspelled(why: str) -> TokenError:
+    return TokenError(f"the tokenizer fails on the text: {why}; use another tokenizer.json")
 
 
 def _has(value: object, names: tuple[str, ...]) -> bool:
@@ -212,6 +233,7 @@ def _plain_spec(spec: Mapping[str, Any], specials: Container[str]) -> dict[str, 
         "pre_tokenizer": _without_prefix_space(spec["pre_tokenizer"]),
         "model": {
             **model,
+            "dropout": None,  # of training: with it the ids would be drawn by chance
             "vocab": {t: i for t, i in model["vocab"].items() if t not in specials},
             "merges": [merge for merge in model["merges"] if not _touches(merge, specials)],
         },

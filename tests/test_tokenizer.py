@@ -242,3 +242,25 @@ def test_merges_written_as_strings_are_read_too() -> None:
 
     text = "The quick brown fox <|eot|>"
     assert wrap(OldExport(trained())).encode(text) == WRAPPED["flagged special"].encode(text)
+
+
+def rewritten(change: Any) -> Tokenizer:
+    """A trained tokenizer after ``change`` of its JSON form."""
+    spec = json.loads(trained().to_str())
+    change(spec)
+    return Tokenizer.from_str(json.dumps(spec))
+
+
+def test_ids_are_never_drawn_by_chance() -> None:
+    by_chance = wrap(rewritten(lambda spec: spec["model"].update(dropout=0.9)))
+    assert by_chance.encode(CORPUS[0]) == WRAPPED["flagged special"].encode(CORPUS[0])
+
+
+def test_a_pattern_that_gives_up_is_a_token_error() -> None:
+    def hopeless(spec: dict[str, Any]) -> None:
+        split = {"type": "Split", "pattern": {"Regex": "(a+)+b"}, "behavior": "Isolated"}
+        parts = [split | {"invert": False}, spec["pre_tokenizer"]]
+        spec["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": parts}
+
+    with pytest.raises(TokenError, match="fails on the text"):
+        wrap(rewritten(hopeless)).encode("a" * 40)

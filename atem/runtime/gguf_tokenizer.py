@@ -7,9 +7,11 @@ or another id is another text. Every token keeps its place in the list as its id
 
 from __future__ import annotations
 
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import CheckpointError, MissingExtra
+from ..tokenizer import library_errors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -78,13 +80,13 @@ def build(metadata: Mapping[str, Any]) -> Any:
 def _split(metadata: Mapping[str, Any]) -> str:
     if metadata.get(MODEL) != "gpt2":
         raise CheckpointError(
-            f"{MODEL} is {metadata.get(MODEL)!r}; Muse Glimmer's is 'gpt2' (byte-level BPE)"
+            f"{MODEL} is {short(metadata.get(MODEL))}; Muse Glimmer's is 'gpt2' (byte-level BPE)"
         )
     pre = metadata.get(PRE)
     if not isinstance(pre, str) or pre not in SPLITS:
         raise CheckpointError(
-            f"{PRE} is {pre!r}, a split that is not known, and another one gives other tokens; "
-            f"known are {', '.join(SPLITS)}: convert the file again, or put the model's "
+            f"{PRE} is {short(pre)}, a split that is not known, and another one gives other "
+            f"tokens; known are {', '.join(SPLITS)}: convert the file again, or put the model's "
             "tokenizer.json beside it"
         )
     return SPLITS[pre]
@@ -96,7 +98,9 @@ def _strings(metadata: Mapping[str, Any], key: str, limit: int) -> list[str]:
         raise CheckpointError(f"{key} is missing or no list of 1 to {limit} strings")
     wrong = next((place for place, text in enumerate(found) if not _is_text(text)), None)
     if wrong is not None:
-        raise CheckpointError(f"{key}[{wrong}] is {found[wrong]!r}, not a text that is not empty")
+        raise CheckpointError(
+            f"{key}[{wrong}] is {short(found[wrong])}, not a text that is not empty"
+        )
     return found
 
 
@@ -113,7 +117,7 @@ def _kinds(metadata: Mapping[str, Any], size: int) -> list[int]:
         )
     wrong = next((kind for kind in found if type(kind) is not int or kind not in KINDS), None)
     if wrong is not None:
-        raise CheckpointError(f"{TYPES} has {wrong!r}; a type is a number from 1 to 6")
+        raise CheckpointError(f"{TYPES} has {short(wrong)}; a type is a number from 1 to 6")
     return found
 
 
@@ -122,7 +126,7 @@ def _merges(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
     for line in _strings(metadata, MERGES, MAX_MERGES):
         left, _, right = line.partition(" ")
         if not left or not right or " " in right:
-            raise CheckpointError(f"{MERGES} has {line!r}; a merge is two tokens and a space")
+            raise CheckpointError(f"{MERGES} has {short(line)}; a merge is two tokens and a space")
         merges.append((left, right))
     return merges
 
@@ -133,10 +137,8 @@ def _backend(tokens: Sequence[str], merges: list[tuple[str, str]], split: str) -
     except ImportError as error:
         raise MissingExtra("engine", "the tokenizer of a GGUF file") from error
     vocabulary = {token: place for place, token in enumerate(tokens)}
-    try:
+    with library_errors(lambda why: CheckpointError(f"{MERGES} doesn't fit {TOKENS}: {why}")):
         model = models.BPE(vocab=vocabulary, merges=merges, ignore_merges=True)
-    except Exception as error:  # the library raises nothing narrower
-        raise CheckpointError(f"{MERGES} doesn't fit {TOKENS}: {error}") from error
     backend = Tokenizer(model)
     backend.pre_tokenizer = pre_tokenizers.Sequence(
         [

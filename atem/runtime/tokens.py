@@ -9,21 +9,23 @@ lacks.
 
 from __future__ import annotations
 
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, Final
 
 from .. import wire
 from ..errors import CheckpointError, ConfigError, MissingExtra, OptionError
-from ..tokenizer import wrap
+from ..tokenizer import library_errors, wrap
+from .gate import parse_json, shown
 from .gguf_tokenizer import TOKENS, build
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from ..tokenizer import Tokenizer
     from .checkpoint import Checkpoint, SideFiles
 
-MAX_FILE: Final = 256 * 1024 * 1024
+MAX_FILE: Final = 64 * 1024 * 1024
 """Bytes of a ``tokenizer.json``; the released one has about 28 million."""
 
 GGUF_STOPS: Final = ("tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id")
@@ -85,21 +87,40 @@ def stop_ids(tokenizer: Tokenizer, checkpoint: Checkpoint | None) -> frozenset[i
 
 
 def read_tokenizer(path: Path) -> Any:
-    """The ``tokenizers.Tokenizer`` in a file. Raises CheckpointError, MissingExtra."""
+    """The ``tokenizers.Tokenizer`` in a file, with the ids that the file says.
+
+    Raises CheckpointError, MissingExtra.
+    """
     try:
         from tokenizers import Tokenizer as Library
     except ImportError as error:
         raise MissingExtra("engine", "reading tokenizer.json") from error
     try:
         size = path.stat().st_size
+        if size > MAX_FILE:
+            raise CheckpointError(f"{path}: {size} bytes, {MAX_FILE} are the limit: no tokenizer")
+        raw = path.read_bytes()
     except OSError as error:
         raise CheckpointError(f"{path}: {error.strerror or error}") from error
-    if size > MAX_FILE:
-        raise CheckpointError(f"{path}: {size} bytes, {MAX_FILE} are the limit; it is no tokenizer")
-    try:
-        return Library.from_file(str(path))
-    except Exception as error:  # the library raises nothing narrower
-        raise CheckpointError(f"{path}: can't be read ({error}); fetch it again") from error
+    with library_errors(
+        lambda why: CheckpointError(f"{path}: can't be read ({why}); fetch it again")
+    ):
+        backend = Library.from_buffer(raw)
+    _check_ids(backend, parse_json(raw, path), path)
+    return backend
+
+
+def _check_ids(backend: Any, spec: Mapping[str, Any], path: Path) -> None:
+    """The library numbers added tokens on from the vocabulary, whatever the file says."""
+    for token in spec.get("added_tokens") or ():
+        text, declared = token["content"], token["id"]
+        found = backend.token_to_id(text)
+        if found != declared:
+            raise CheckpointError(
+                f"{path}: {shown(text)} has the id {declared}, and the library that reads the file"
+                f" makes it {found}: added tokens are missing before it, or the vocabulary has"
+                " gaps; take the tokenizer.json that came with the model"
+            )
 
 
 def _check_size(backend: Any, vocab_size: int, name: str) -> None:
@@ -107,8 +128,8 @@ def _check_size(backend: Any, vocab_size: int, name: str) -> None:
     token, highest = max(vocabulary.items(), key=lambda item: item[1], default=("", -1))
     if not 0 <= highest < vocab_size:
         raise CheckpointError(
-            f"{name}: its highest id is {highest} ({token!r}), and the model has {vocab_size} ids; "
-            "it is another model's tokenizer"
+            f"{name}: its highest id is {highest} ({short(token)}), and the model has {vocab_size} "
+            "ids; it is another model's tokenizer"
         )
 
 
@@ -130,7 +151,7 @@ def _checked(where: str, value: object, vocab_size: int) -> set[int]:
     for number in found:
         if type(number) is not int or not 0 <= number < vocab_size:
             raise ConfigError(
-                f"{where} is {value!r}; it is a token id, or a list of them, from 0 to "
+                f"{where} is {short(value)}; it is a token id, or a list of them, from 0 to "
                 f"{vocab_size - 1}"
             )
     return set(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.parser.tokens import byte_tokenizer
 from tests.runtime.tokens.vocabularies import checkpoint, metadata, trained
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 TINY = wrap(tiny_tokenizer())
@@ -67,6 +69,62 @@ def test_a_file_that_is_too_large_is_not_read(
     monkeypatch.setattr("atem.runtime.tokens.MAX_FILE", 100)
     with pytest.raises(CheckpointError, match="100 are the limit"):
         load_tokenizer(checkpoint(tokenizer=tmp_path / "tokenizer.json"))
+
+
+def changed(folder: Path, change: Callable[[dict[str, Any]], object]) -> Path:
+    """The tiny ``tokenizer.json`` after ``change``."""
+    write_side_files(folder)
+    path = folder / "tokenizer.json"
+    spec = json.loads(path.read_text())
+    change(spec)
+    path.write_text(json.dumps(spec))
+    return path
+
+
+CHANGES_OF_IDS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "a token is missing before others": lambda spec: spec["added_tokens"].pop(2),
+    "the vocabulary has a gap": lambda spec: spec["model"]["vocab"].update(zz=300),
+    "two pieces have one id": lambda spec: spec["model"]["vocab"].update(zz=0),
+    "a token stands there twice": lambda spec: spec["added_tokens"].append(
+        spec["added_tokens"][0] | {"id": 300}
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES_OF_IDS.values(), ids=CHANGES_OF_IDS)
+def test_a_file_whose_ids_the_library_would_change_is_refused(
+    tmp_path: Path, change: Callable[[dict[str, Any]], object]
+) -> None:
+    path = changed(tmp_path, change)
+    with pytest.raises(CheckpointError, match=r"tokenizer\.json: .* has the id \d+, and"):
+        load_tokenizer(checkpoint(VOCABULARY, tokenizer=path))
+
+
+def test_a_key_twice_in_a_tokenizer_is_refused(tmp_path: Path) -> None:
+    path = changed(tmp_path, lambda spec: None)
+    path.write_text(path.read_text().replace('"added_tokens"', '"version": "1.0", "added_tokens"'))
+    with pytest.raises(CheckpointError, match=r"tokenizer\.json"):
+        load_tokenizer(checkpoint(VOCABULARY, tokenizer=path))
+
+
+def test_a_panic_of_the_library_is_a_checkpoint_error(tmp_path: Path) -> None:
+    path = changed(tmp_path, lambda spec: spec["model"].update(continuing_subword_prefix="##"))
+    with pytest.raises(CheckpointError, match=r"tokenizer\.json: can't be read"):
+        load_tokenizer(checkpoint(VOCABULARY, tokenizer=path))
+
+
+def test_what_a_file_says_is_quoted_and_cut_in_messages(tmp_path: Path) -> None:
+    odd = "\x1b[31m" * 999
+    path = changed(tmp_path, lambda spec: spec["model"]["merges"].append([odd, "b"]))
+    with pytest.raises(CheckpointError) as merge:
+        load_tokenizer(checkpoint(VOCABULARY, tokenizer=path))
+    with pytest.raises(ConfigError) as stop:
+        stops(generation_config={"eos_token_id": [odd] * 99})
+    with pytest.raises(CheckpointError) as split:
+        load_tokenizer(checkpoint(gguf=metadata(trained("llama4"), odd)))
+    for found in (merge, stop, split):
+        assert str(found.value).isprintable()
+        assert len(str(found.value)) < 1000
 
 
 def test_a_tokenizer_of_another_kind_is_named(tmp_path: Path) -> None:
