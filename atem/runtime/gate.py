@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import stat
 from dataclasses import dataclass
+from itertools import islice
 from math import isfinite
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from reprlib import repr as short
@@ -19,7 +20,10 @@ from typing import TYPE_CHECKING, Any, Final
 from ..errors import ConfigError, LayoutError, UnsafeCheckpoint
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+MAX_NAME: Final = 255
+"""Characters of a file's name; file systems have no longer ones."""
 
 MAX_JSON: Final = 16 << 20
 """Bytes of a JSON file beside the weights. The largest real ones list every module: under 2 MiB."""
@@ -37,7 +41,10 @@ class Folder:
     @classmethod
     def open(cls, path: str | Path) -> Folder:
         """The folder at ``path``; raises LayoutError when there is none."""
-        root = Path(path).resolve()
+        try:
+            root = Path(path).resolve()
+        except (RuntimeError, ValueError) as error:  # a circle of links, a NUL
+            raise LayoutError(f"{path!s} can't be followed: {error}") from None
         if not root.is_dir():
             what = "is not a folder" if root.exists() else "does not exist"
             raise LayoutError(f"{path} {what}: name the folder that holds config.json")
@@ -77,17 +84,30 @@ class Folder:
         return real
 
     def _homes(self) -> tuple[Path, ...]:
-        """Where files may lie: the folder and, in Hugging Face's cache, the blobs of its model."""
-        model = self.root.parent.parent
-        cached = self.root.parent.name == "snapshots" and model.name.startswith("models--")
-        return (self.root, model / "blobs") if cached else (self.root,)
+        """Where files may lie: the folder and, in Hugging Face's cache, the blobs of its model.
+
+        The folder may be a snapshot of the cache, or lie in one.
+        """
+        models = (up.parent for up in self.root.parents if up.name == "snapshots")
+        blobs = (model / "blobs" for model in models if model.name.startswith("models--"))
+        return (self.root, *blobs)
 
 
 def is_plain_name(name: object) -> bool:
     """Whether ``name`` can only mean a file of the folder itself, on any system."""
-    if not isinstance(name, str) or name in {"", ".", ".."}:
+    if not isinstance(name, str) or name in {"", ".", ".."} or len(name) > MAX_NAME:
         return False
     return not any(char in "/\\:\0" for char in name) and name.isprintable()
+
+
+def shown(name: str) -> str:
+    """A stranger's ``name`` for a message: as it is, or quoted and cut if it is long or odd."""
+    return name if len(name) <= 120 and name.isprintable() else short(name)
+
+
+def listed(names: Iterable[str]) -> str:
+    """The first four of ``names``, as :func:`shown`."""
+    return ", ".join(map(shown, islice(names, 4)))
 
 
 def parse_json(text: str | bytes, where: object) -> Any:

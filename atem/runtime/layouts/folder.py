@@ -69,7 +69,7 @@ def _check_index(folder: gate.Folder, found: Mapping[str, StoredTensor]) -> None
     if absent:
         raise LayoutError(
             f"{folder.root / INDEX} lists {len(absent)} tensors that no shard has"
-            f" ({', '.join(absent[:4])}): the shards and the index are of different downloads"
+            f" ({gate.listed(absent)}): the shards and the index are of different downloads"
         )
 
 

@@ -52,7 +52,7 @@ def read_header(file: BinaryIO, path: Path, size: int) -> list[Entry]:
     if size < 8 or length > min(MAX_HEADER, size - 8):
         raise UnsafeCheckpoint(
             f"{path}: a header of {length} bytes in a file of {size} (at most {MAX_HEADER}):"
-            " the file is cut or is not safetensors"
+            " the file is cut, a pointer of Git LFS, or no safetensors file"
         )
     try:
         header = parse_json(file.read(length), f"{path}: the header")

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from ...errors import LayoutError
+from ..gate import listed
 from .assembly import Form
 from .layout import Named
 from .names import PACKED
@@ -38,7 +39,7 @@ def _check(source: Source) -> None:
     if foreign:
         raise LayoutError(
             f"{source.path}: config.json has the marker {MARKER}, but {len(foreign)} names are not"
-            f" of that layout ({', '.join(foreign[:4])}): the marker is on the wrong folder, remove"
+            f" of that layout ({listed(foreign)}): the marker is on the wrong folder, remove"
             " it from config.json or take the configuration that belongs to these weights"
         )
 

@@ -11,7 +11,7 @@ from reprlib import repr as short
 from typing import TYPE_CHECKING, Final
 
 from ...errors import LayoutError, UnsafeCheckpoint
-from ..gate import is_plain_name
+from ..gate import is_plain_name, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -69,7 +69,7 @@ def unread_notes(folder: Folder, read: Iterable[str]) -> list[str]:
     unread = [name for name in folder.names() if name not in known and is_weights(name)]
     if not unread:
         return []
-    return [f"{len(unread)} weight files are not read: {', '.join(unread[:4])}"]
+    return [f"{len(unread)} weight files are not read: {listed(unread)}"]
 
 
 def is_weights(name: str) -> bool:
@@ -100,7 +100,7 @@ def _check_numbered(folder: Folder, found: list[str]) -> None:
     stem = found[0].rpartition("-00001-of-")[0]
     if found != [f"{stem}-{n + 1:05d}-of-{count:05d}.safetensors" for n in range(count)]:
         raise LayoutError(
-            f"{folder.root} has no {INDEX}, and its safetensors files ({', '.join(found[:4])}) are"
+            f"{folder.root} has no {INDEX}, and its safetensors files ({listed(found)}) are"
             " no complete numbered set: download what is missing, or move the rest away"
         )
 
@@ -110,6 +110,6 @@ def _no_weights(folder: Folder, names: list[str]) -> UnsafeCheckpoint | LayoutEr
     if not pickles:
         return LayoutError(f"{folder.root} has no weights: no file ends in .safetensors or .gguf")
     return UnsafeCheckpoint(
-        f"{folder.root} has weights only as {', '.join(pickles[:4])}: such files run code when they"
+        f"{folder.root} has weights only as {listed(pickles)}: such files run code when they"
         " are read. Only safetensors and GGUF are read: convert the checkpoint where you trust it"
     )

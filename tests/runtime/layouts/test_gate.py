@@ -48,6 +48,39 @@ def test_no_folder_and_no_config_are_told_apart(tmp_path):
         open_checkpoint(tmp_path)
 
 
+def test_a_path_that_leads_nowhere_is_no_checkpoint(tmp_path):
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    for path in (tmp_path / "circle", f"{tmp_path}/a\0b"):
+        with pytest.raises(LayoutError, match="can't be followed"):
+            open_checkpoint(path)
+
+
+ODD = "\x1b[31m\udcff"
+
+
+def test_odd_names_are_quoted_in_messages_and_notes(folder):
+    (folder / f"{ODD}.bin").touch()
+    assert notes(folder).isprintable()
+    (folder / "model.safetensors").rename(folder / f"{ODD}.pt")
+    with pytest.raises(UnsafeCheckpoint) as pickles:
+        open_checkpoint(folder)
+    for name in "ab":
+        (folder / f"{ODD}{name}.safetensors").touch()
+    with pytest.raises(LayoutError) as sets:
+        open_checkpoint(folder)
+    assert str(pickles.value).isprintable()
+    assert str(sets.value).isprintable()
+
+
+def test_odd_names_in_an_index_are_quoted_and_cut(folder):
+    index = {"weight_map": {f"{ODD}{'x' * 9999}": "model.safetensors"}}
+    (folder / shards.INDEX).write_text(json.dumps(index))
+    with pytest.raises(LayoutError, match="no shard has") as refused:
+        open_checkpoint(folder)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 1000
+
+
 def test_a_file_that_is_no_gguf_is_no_checkpoint(folder):
     with pytest.raises(LayoutError, match="folder"):
         open_checkpoint(folder / "model.safetensors")
@@ -235,6 +268,17 @@ def test_links_of_a_cache_lead_to_the_blobs_of_the_same_model(folder, tmp_path):
     snapshot = cached(folder, tmp_path, tmp_path / "models--meta--glimmer" / "blobs")
     with open_checkpoint(snapshot) as checkpoint:
         assert checkpoint.layout == "hf"
+
+
+def test_a_folder_inside_a_snapshot_leads_to_the_blobs_too(folder, tmp_path):
+    blobs = tmp_path / "models--meta--glimmer" / "blobs"
+    snapshot = cached(folder, tmp_path, blobs)
+    (snapshot / "Q4").mkdir()
+    for link in snapshot.glob("*.json"):
+        (snapshot / "Q4" / link.name).symlink_to(link.resolve())
+    weights = (snapshot / "model.safetensors").resolve()
+    (snapshot / "Q4" / "model.safetensors").symlink_to(weights)
+    assert "not read" not in notes(snapshot / "Q4")
 
 
 def test_links_of_a_cache_to_another_model_are_unsafe(folder, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache, partial
 
 import mlx.core as mx
@@ -145,3 +146,25 @@ def test_a_declared_tower_that_is_not_there_is_noted(tmp_path):
     with open_checkpoint(case.save(tmp_path)) as ours:
         assert not ours.has_vision
         assert any("vision" in note and "text only" in note for note in ours.notes)
+
+
+ODD = "\x1b[31m" * 999
+
+
+@pytest.mark.parametrize(
+    ("key", "block"),
+    [
+        ("quantization", MLX4 | {ODD: {"bits": 99}}),
+        ("quantization_config", MIXED | {"quantized_layers": {ODD: {"quant_algo": "Q"}}}),
+        ("quantization_config", COMPRESSED | {"config_groups": {ODD: {"format": "Q"}}}),
+        ("quantization_config", QUARK | {"layer_quant_config": {ODD: {}}}),
+    ],
+)
+def test_odd_names_of_modules_are_quoted_and_cut(tmp_path, key, block):
+    folder = tiny_checkpoint(tmp_path)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {key: block}))
+    with pytest.raises(ConfigError) as refused:
+        open_checkpoint(folder)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 1000

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ....errors import ConfigError
+from ...gate import shown
 from ..codecs.blocks import factor
 from ..codecs.fp4 import nvfp4
 from .method import CACHE_SCALES, Method, plain
@@ -59,7 +60,7 @@ def _groups(block: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]
         yield "format", {}
         return
     for name, group in groups.items():
-        yield f"config_groups.{name}", group if isinstance(group, Mapping) else {}
+        yield f"config_groups.{shown(name)}", group if isinstance(group, Mapping) else {}
 
 
 def _check_group(where: str, block: Mapping[str, Any], group: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ....errors import ConfigError
+from ...gate import shown
 from ..codecs import affine as uniform
 from ..codecs.affine import affine
 from ..codecs.fp4 import mxfp4, nvfp4
@@ -53,7 +54,7 @@ def read(source: Source, block: Mapping[str, Any]) -> Method:
     where = f"{source.root / 'config.json'}: quantization"
     default = _spec(block, where)
     modules = {
-        module: _override(value, default, f"{where} of {module}")
+        module: _override(value, default, f"{where} of {shown(module)}")
         for module, value in block.items()
         if isinstance(value, Mapping | bool)
     }

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ....errors import ConfigError
+from ...gate import shown
 from ..codecs.blocks import factor
 from ..codecs.fp4 import NV_GROUP, nvfp4
 from ..codecs.fp8 import MX_GROUP, fp8, mxfp8
@@ -94,7 +95,7 @@ def _listed(block: Mapping[str, Any], where: str) -> dict[str, str]:
         module: _encoding(
             entry.get("quant_algo") if isinstance(entry, Mapping) else entry,
             entry if isinstance(entry, Mapping) else {},
-            f"{where} of {module}",
+            f"{where} of {shown(module)}",
         )
         for module, entry in layers.items()
     }

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ....errors import ConfigError
+from ...gate import shown
 from ..codecs.fp4 import MX_GROUP, mxfp4
 from .method import Method, plain
 
@@ -30,8 +31,8 @@ def read(source: Source, block: Mapping[str, Any]) -> Method:
         for key, value in _MXFP4.items():
             if weights.get(key) != value:
                 raise ConfigError(
-                    f"{where}: {name}: {key} of the weights is {weights.get(key)!r:.40}; of Quark,"
-                    f" atem reads MXFP4, which has {value!r}"
+                    f"{where}: {shown(name)}: {key} of the weights is {weights.get(key)!r:.40}; of"
+                    f" Quark, atem reads MXFP4, which has {value!r}"
                 )
     return Method("quark", _build)
 
