@@ -112,7 +112,7 @@ _RANGES: Final[dict[str, tuple[Callable[[float], bool], str]]] = {
     "top_k": (lambda v: v >= 0, "0 (off) or a positive whole number"),
     "top_p": (lambda v: 0 < v <= 1, "above 0 and at most 1"),
     "min_p": (lambda v: 0 <= v <= 1, "from 0 to 1"),
-    "repetition_penalty": (lambda v: 0 < v <= 10, "above 0 and at most 10"),
+    "repetition_penalty": (lambda v: 0.01 <= v <= 10, "from 0.01 to 10"),
     "presence_penalty": (lambda v: -2 <= v <= 2, "from -2 to 2"),
     "frequency_penalty": (lambda v: -2 <= v <= 2, "from -2 to 2"),
 }
@@ -181,7 +181,8 @@ def _is_text(value: object) -> bool:
 
 def _plain_ids(prompt: Sequence[int]) -> list[int]:
     """The ids in a list, array or tensor. Raises OptionError; the text "12" is not 1 and 2."""
-    if isinstance(prompt, str | bytes) or not hasattr(prompt, "__getitem__"):
+    text = isinstance(prompt, str | bytes | bytearray)
+    if text or not hasattr(prompt, "__getitem__") or getattr(prompt, "shape", None) == ():
         raise OptionError(
             f"prompt= got {type(prompt).__name__}; pass a rendered prompt (atem.render), or its ids"
         )

@@ -40,14 +40,14 @@ class ReasoningBudget:
 
     ``next`` is the id that has to come now, None while the model is free;
     every token of the output goes to ``record``. ``count`` is how many there
-    were in reasoning. The prompt may end anywhere in a header or body; what it
-    holds is not counted. Raises Unsupported if ``tokenizer`` lacks the special
-    tokens that have to be written.
+    were in reasoning, ``run`` what is written at the limit. The prompt may end
+    anywhere in a header or body; what it holds is not counted. Raises
+    Unsupported if ``tokenizer`` lacks the special tokens that have to be written.
     """
 
     def __init__(self, limit: int, tokenizer: Tokenizer, prompt_ids: Sequence[int]) -> None:
         self._limit = limit
-        self._run = _forced_ids(tokenizer)
+        self.run = _forced_ids(tokenizer)
         self._channel = _Channel(tokenizer)
         self._due: deque[int] = deque()
         self.count = 0
@@ -70,7 +70,7 @@ class ReasoningBudget:
 
     def _close_if_spent(self) -> None:
         if self._channel.reasoning and self.count >= self._limit:
-            self._due.extend(self._run)
+            self._due.extend(self.run)
 
 
 class _Channel:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from .. import wire
 from ..engine import Feature, Finish, Step
-from ..errors import ContextOverflow, OptionError
+from ..errors import ContextOverflow, OptionError, Unsupported
 from .budget import ReasoningBudget
 from .detokenizer import Detokenizer
 from .sampling import Candidates, Picked, Sampler
@@ -39,7 +39,7 @@ class Generation:
     may come with a later step, while they may begin a stop string. Raises
     ContextOverflow if the prompt leaves no room for one token, OptionError for
     a prompt that is empty or has an id beyond the vocabulary, Unsupported for a
-    reasoning budget that the tokenizer can't write.
+    reasoning budget that tokenizer or model can't write.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Generation:
         self._stop_ids = frozenset(stop_ids)
         self._logprobs = request.sampling.logprobs is not None
         self._sampler = Sampler(request.sampling, prompt_ids, vocab_size)
-        self._budget = _budget(request, tokenizer, prompt_ids)
+        self._budget = _budget(request, tokenizer, prompt_ids, vocab_size)
         self._detokenizer = Detokenizer(tokenizer)
         self._stops = StopStrings(request.stop)
         self._text_mode = None in map(tokenizer.special_id, wire.REQUIRED_SPECIALS)
@@ -119,11 +119,17 @@ class Generation:
 
 
 def _budget(
-    request: Request, tokenizer: Tokenizer, prompt_ids: Sequence[int]
+    request: Request, tokenizer: Tokenizer, prompt_ids: Sequence[int], vocab_size: int
 ) -> ReasoningBudget | None:
     if request.reasoning_budget is None:
         return None
-    return ReasoningBudget(request.reasoning_budget, tokenizer, prompt_ids)
+    budget = ReasoningBudget(request.reasoning_budget, tokenizer, prompt_ids)
+    if max(budget.run) >= vocab_size:
+        raise Unsupported(
+            f"reasoning_budget= has to write the id {max(budget.run)}, and the model has "
+            f"{vocab_size}; load the engine with the model's own tokenizer"
+        )
+    return budget
 
 
 def _checked(prompt_ids: Sequence[int], vocab_size: int) -> Sequence[int]:

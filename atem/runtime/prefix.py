@@ -74,10 +74,10 @@ class PrefixCache(Generic[P]):
     """
 
     def __init__(self, block: int, budget: int) -> None:
-        if block < 1 or budget < 0:
+        if not (_is_whole(block, 1) and _is_whole(budget, 0)):
             raise OptionError(
                 f"a prefix cache of {budget} bytes in blocks of {block} tokens; "
-                "a block is 1 or more, a budget 0 or more"
+                "both are whole numbers, a block 1 or more, a budget 0 or more"
             )
         self.block = block
         self.budget = budget
@@ -139,6 +139,10 @@ class PrefixCache(Generic[P]):
         del node.parent.children[node.key], self._used[node]
         self.bytes -= node.size
         node.payload = None
+
+
+def _is_whole(value: object, least: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
 class Trail(Generic[P]):

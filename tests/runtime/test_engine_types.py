@@ -24,7 +24,7 @@ ENDS = {
     "top_k": ([0, 1, 10**6], [-1, 1.0]),
     "top_p": ([1e-9, 1], [0, 1.1]),
     "min_p": ([0, 1], [-0.1, 1.1]),
-    "repetition_penalty": ([0.1, 10], [0, 10.1]),
+    "repetition_penalty": ([0.01, 10], [0, 0.009, 10.1]),
     "presence_penalty": ([-2, 2], [-2.1, 2.1]),
     "frequency_penalty": ([-2, 2], [-2.1, 2.1]),
     "seed": ([None, 0, 2**64 - 1], [-1, 2**64, 1.0]),
@@ -105,7 +105,10 @@ def test_a_sampling_is_a_sampling():
         Request([1], {"temperature": 0})
 
 
-@pytest.mark.parametrize("prompt", ["12", b"12", 12, None, iter([1, 2]), {1, 2}])
+@pytest.mark.parametrize(
+    "prompt",
+    ["12", b"12", bytearray(b"12"), 12, None, iter([1, 2]), {1, 2}, np.array(5), torch.tensor(5)],
+)
 def test_text_is_no_prompt_and_neither_is_what_can_be_read_once(prompt):
     with pytest.raises(OptionError, match=r"prompt= got .*atem\.render"):
         Request(prompt)

@@ -47,8 +47,10 @@ class ReferenceEngine:
         progress: Callable[[Progress], None] | None = None,
     ) -> None:
         most = checkpoint.config.max_position_embeddings
-        if context is not None and not 1 <= context <= most:
-            raise OptionError(f"context={context}; it is from 1 to this model's {most}, or None")
+        if context is not None and not (type(context) is int and 1 <= context <= most):
+            raise OptionError(
+                f"context={context!r}; it is a whole number from 1 to this model's {most}, or None"
+            )
         self._prefix: PrefixCache[list[Array]] = PrefixCache(block, prefix_bytes)
         self.tokenizer = load_tokenizer(checkpoint) if tokenizer is None else wrap(tokenizer)
         self.info = EngineInfo(

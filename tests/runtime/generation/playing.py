@@ -44,6 +44,7 @@ def begun(
     tokenizer: Tokenizer = KNOWN,
     stops: frozenset[int] = STOPS,
     context: int = 100_000,
+    vocab_size: int = V,
     cached_tokens: int = 0,
     sampling: Sampling = GREEDY,
     **request: Any,
@@ -54,7 +55,7 @@ def begun(
         tokenizer=tokenizer,
         stop_ids=stops,
         context=context,
-        vocab_size=V,
+        vocab_size=vocab_size,
         cached_tokens=cached_tokens,
     )
 

@@ -219,6 +219,12 @@ def test_without_log_probabilities_a_written_token_needs_one_candidate() -> None
     assert begun(OPENED, reasoning_budget=1, sampling=free).need is None
 
 
+@pytest.mark.parametrize("logprobs", [None, 1])
+def test_a_model_without_the_ids_that_it_has_to_write_is_refused(logprobs: int | None) -> None:
+    with pytest.raises(Unsupported, match="reasoning_budget= has to write the id"):
+        begun([0], vocab_size=EOM, reasoning_budget=5, sampling=Sampling(logprobs=logprobs))
+
+
 @pytest.mark.parametrize("absent", [wire.EOM, wire.START, wire.MESSAGE])
 def test_a_tokenizer_that_can_not_write_it_is_refused(absent: str) -> None:
     others = [text for text in wire.FRAMING if text != absent]

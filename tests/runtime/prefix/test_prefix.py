@@ -294,7 +294,9 @@ def test_half_a_block_and_a_negative_size_are_refused():
         trail.store([1, 2], "x", -1)
 
 
-@pytest.mark.parametrize(("block", "budget"), [(0, 1), (1, -1)])
+@pytest.mark.parametrize(
+    ("block", "budget"), [(0, 1), (1, -1), (1.5, 1), (1, 1.5), ("1", 1), (1, None), (True, 1)]
+)
 def test_impossible_sizes_are_refused(block, budget):
     with pytest.raises(OptionError, match="prefix cache"):
         PrefixCache(block, budget)

@@ -172,7 +172,7 @@ def test_the_prompt_of_a_request_is_not_changed():
     assert ids == some_ids(9)
 
 
-@pytest.mark.parametrize("context", [0, -1, 513])
+@pytest.mark.parametrize("context", [0, -1, 513, 20.0, "20", True])
 def test_a_context_that_the_model_has_not_is_refused(context):
     with pytest.raises(OptionError, match="512"):
         tiny_engine(context=context)
@@ -186,7 +186,7 @@ def test_a_smaller_context_is_kept():
         engine.generate(ask(some_ids(20)))
 
 
-@pytest.mark.parametrize("options", [{"block": 0}, {"prefix_bytes": -1}])
+@pytest.mark.parametrize("options", [{"block": 0}, {"block": 1.5}, {"prefix_bytes": -1}])
 def test_an_impossible_prefix_cache_is_refused(options):
     with pytest.raises(OptionError):
         tiny_engine(**options)
