@@ -43,9 +43,14 @@ def render_template(template: str, variables: Mapping[str, Any]) -> str:
         case {"missing": _}:
             raise MissingExtra("engine", "rendering a chat template")
         case {"forbidden": why}:
-            raise UnsafeCheckpoint(f"the chat template does what no template needs: {why}")
+            raise UnsafeCheckpoint(f"the chat template does what no template needs: {_quoted(why)}")
         case _:
-            raise CheckpointError(f"the chat template fails: {answer.get('error')}")
+            raise CheckpointError(f"the chat template fails: {_quoted(answer.get('error'))}")
+
+
+def _quoted(text: object) -> str:
+    """What the template may have worded itself."""
+    return repr(f"{text!s:.300}")
 
 
 def _run(task: str) -> dict[str, Any]:

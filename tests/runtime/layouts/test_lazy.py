@@ -14,7 +14,7 @@ from atem.errors import CheckpointError
 from atem.runtime.layouts import open_checkpoint
 from atem.runtime.layouts.folder import MappedFile
 from atem.runtime.layouts.reading import CHUNK
-from atem.testing.tiny import tiny_config, tiny_weights
+from atem.testing.tiny import tiny_checkpoint, tiny_config, tiny_weights
 from tests.runtime.layouts import writers
 
 CONFIG = tiny_config(hidden_size=512, intermediate_size=2048, num_hidden_layers=2)
@@ -61,6 +61,17 @@ def test_opening_holds_no_weights(folder):
     with peak() as held, open_checkpoint(folder):
         pass
     assert held[0] < 1 << 20
+
+
+def test_opening_a_wide_table_holds_no_more_than_a_few_rows(tmp_path):
+    config = tiny_config(
+        hidden_size=1 << 15, intermediate_size=1, num_hidden_layers=1, num_attention_heads=1,
+        num_key_value_heads=1, head_dim=2, tie_word_embeddings=True,
+    )  # fmt: skip
+    tiny_checkpoint(tmp_path, config=config, dtype="bfloat16")
+    with peak() as held, open_checkpoint(tmp_path):
+        pass
+    assert held[0] < 8 * (8 << 15)  # of the 64 rows that are looked at
 
 
 def test_reading_a_tensor_looks_at_no_other(folder, monkeypatch):

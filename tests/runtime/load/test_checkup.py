@@ -49,6 +49,12 @@ def test_rows_that_no_norm_can_lift_fail_the_embedding_check(weights, tmp_path):
     assert checks["embedding"].verdict == "fail"
 
 
+def test_a_table_of_any_width_is_looked_at_within_limits(weights, tmp_path, monkeypatch):
+    monkeypatch.setattr("atem.checkup.LOOK", 10 * CONFIG.hidden_size)
+    _, checks = examined(copy(tmp_path, weights), probe=False)
+    assert "10 rows looked at" in checks["embedding"].found
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -53,6 +53,12 @@ def test_a_template_that_never_ends_is_stopped(monkeypatch):
         render_template(loops, {})
 
 
+def test_what_a_template_words_itself_is_quoted():
+    with pytest.raises(CheckpointError) as refused:
+        render_template("{{ raise_exception('\x1b[31m') }}", {})
+    assert str(refused.value).isprintable()
+
+
 def test_a_template_that_refuses_says_why():
     with pytest.raises(CheckpointError, match="roles must alternate"):
         render_template("{{ raise_exception('roles must alternate') }}", {})
