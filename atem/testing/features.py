@@ -6,6 +6,7 @@ Rules: those of :mod:`atem.testing.contract`.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .. import wire
 from ..engine import GREEDY, Request, Sampling
 from ..errors import Unsupported
-from .driving import decoded, expect, greedy, ids_of, pieces_of, prompt, refuses, run
+from .driving import HOT, decoded, expect, greedy, ids_of, pieces_of, prompt, refuses, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,11 +67,39 @@ def check_refusals(engine: Engine) -> None:
 def check_narrow_filters(engine: Engine) -> None:
     """A filter that leaves the likeliest token only is greedy."""
     expected = ids_of(run(engine, greedy(engine)))
-    for name, value in (("top_k", 1), ("min_p", 1.0)):
-        if name in engine.info.features:
-            changes: dict[str, Any] = {"top_k": 0, name: value}
+    for name, value in (("top_k", 1), ("min_p", 1.0), ("top_p", 1e-9), ("temperature", 1e-9)):
+        if name in engine.info.features or name not in _ASKING:
+            changes: dict[str, Any] = {"top_k": 0, "temperature": 2.0, name: value}
             found = ids_of(run(engine, greedy(engine, sampling=Sampling(**changes))))
             expect(found == expected, f"{name}={value} is greedy: {found}, {expected}")
+
+
+def check_heat(engine: Engine) -> None:
+    """At a high temperature each seed gives other tokens, unless the model is certain of them."""
+    if not {"logprobs", "seed"} <= engine.info.features:
+        return
+    warm = greedy(engine, 4, sampling=replace(GREEDY, logprobs=0))
+    if all(value > -0.01 for value in _logprobs(run(engine, warm))):
+        return
+    found = [
+        ids_of(run(engine, replace(warm, sampling=replace(HOT, seed=number))))
+        for number in range(4)
+    ]
+    expect(any(ids != found[0] for ids in found), f"four seeds give more than {found[0]}")
+
+
+def check_penalties(engine: Engine) -> None:
+    """What was written already is as much less likely as the penalties say."""
+    if not {"logprobs", "penalties"} <= engine.info.features:
+        return
+    sampling = replace(GREEDY, logprobs=20, presence_penalty=1.5, frequency_penalty=0.5)
+    counts: Counter[int] = Counter()
+    for step in run(engine, greedy(engine, 4, sampling=sampling, max_tokens=24)):
+        for number, top in zip(step.ids, step.top_logprobs or (), strict=True):
+            left = {n: v - 1.5 * (counts[n] > 0) - 0.5 * counts[n] for n, v in top}
+            best = max(left.values())
+            expect(left.get(number, best) >= best - 1e-3, f"{number} is the best of {left}")
+            counts[number] += 1
 
 
 def check_stop_strings(engine: Engine) -> None:
@@ -83,9 +112,12 @@ def check_stop_strings(engine: Engine) -> None:
     expect(ids_of(plain) == never, "a stop string that never comes changes nothing")
     before, stop = _place_to_stop(engine, never)
     stopped = run(engine, replace(request, stop=("never, ever, anywhere", stop)))
-    text = "".join(p if isinstance(p, str) else p.text for p in pieces_of(stopped) or ())
+    text = _text(stopped)
     expect(text == before, f"before {stop!r} stands {before!r}, not {text!r}")
     expect(stopped[-1].finish == "stop", "a stop string ends with finish='stop'")
+    whole = _text(steps)
+    begun = _text(run(engine, replace(request, stop=(whole[-2:] + "\0never",))))
+    expect(begun == whole, f"a stop string that only begins takes nothing away: {begun!r}")
 
 
 def check_logprobs(engine: Engine) -> None:
@@ -103,8 +135,8 @@ def check_logprobs(engine: Engine) -> None:
             expect(logprob <= 1e-6, f"a logprob is at most 0, not {logprob}")
             expect(len(top) == 3 and values == sorted(values, reverse=True), f"best first: {top}")
             expect(sum(map(math.exp, values)) <= 1 + 1e-4, f"probabilities of at most 1: {top}")
-            if number in dict(top):
-                expect(abs(dict(top)[number] - logprob) <= 1e-4, "one value for one id")
+            found = dict(top).get(number, -math.inf)
+            expect(abs(found - logprob) <= 1e-4, f"{number} with {logprob} is among {top}")
     if "top_k" in engine.info.features:
         warm = replace(request, sampling=Sampling(temperature=2.0, top_k=1, logprobs=0))
         pairs = zip(_logprobs(run(engine, warm)), _logprobs(steps), strict=True)
@@ -140,6 +172,10 @@ def _place_to_stop(engine: Engine, ids: list[int]) -> tuple[str, str]:
             return before + stretch[: stretch.index(stop)], stop
         before += stretch
     raise AssertionError(f"{stop!r} is in none of {stretches}")
+
+
+def _text(steps: list[Step]) -> str:
+    return "".join(p if isinstance(p, str) else p.text for p in pieces_of(steps) or ())
 
 
 def _logprobs(steps: list[Step]) -> list[float]:

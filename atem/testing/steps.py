@@ -40,20 +40,26 @@ def check_steps(engine: Engine) -> None:
 
 
 def check_max_tokens(engine: Engine) -> None:
-    """At most as many tokens as asked; fewer only after a stop."""
+    """At most as many tokens as asked; fewer only after a stop, and a stop at the end is one."""
     for limit in (1, 2, 7):
         _expect_whole(engine, run(engine, greedy(engine, max_tokens=limit)), limit)
+    for number in range(8):
+        steps = run(engine, hot(engine, number, 96))
+        if steps[-1].finish == "stop":
+            length = len(ids_of(steps))
+            _expect_whole(engine, run(engine, hot(engine, number, length)), length)
 
 
 def check_context(engine: Engine) -> None:
-    """A prompt that leaves no room is refused by the call; one that leaves one token gives one."""
+    """A prompt that leaves no room is refused by the call; with room left, all of it is used."""
     context, base = engine.info.context, prompt(engine)
     full = (base * (context // len(base) + 1))[:context]
     for ids in (full, full + base):
         refused = refuses(engine, Request(ids, GREEDY, max_tokens=1), ContextOverflow)
         expect(refused, f"ContextOverflow for {len(ids)} tokens in a context of {context}")
     if context <= 4096:
-        _expect_whole(engine, run(engine, Request(full[:-1], GREEDY)), 1)
+        for room in (1, 3):
+            _expect_whole(engine, run(engine, Request(full[:-room], GREEDY)), room)
 
 
 def check_pieces(engine: Engine) -> None:

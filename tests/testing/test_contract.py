@@ -6,6 +6,7 @@ import itertools
 import random
 from contextlib import closing, suppress
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 
@@ -14,6 +15,7 @@ from atem.engine import GREEDY, Request, Step
 from atem.errors import ContextOverflow, EngineClosed
 from atem.runtime.reference import ReferenceEngine
 from atem.testing.contract import CHECKS, EngineContract
+from atem.testing.driving import expect
 from atem.testing.scripted import ScriptedEngine
 from atem.testing.tiny import MemoryCheckpoint, tiny_config, tiny_tokenizer
 from atem.tokenizer import wrap
@@ -178,6 +180,90 @@ class ScalesLogprobs(Broken):
         )
 
 
+class MovesTheLikeliest(Broken):
+    def change(self, request, steps):
+        return (
+            replace(s, top_logprobs=s.top_logprobs and (((282, 0.0), (281, -9.0), (280, -9.0)),))
+            for s in steps
+        )
+
+
+class LosesWhatAStopStringMayBe(Broken):
+    def change(self, request, steps):
+        held = any("never" in stop for stop in request.stop)
+        return (replace(s, piece=()) if s.finish == "length" and held else s for s in steps)
+
+
+class CutsAStopAtTheLimit(Broken):
+    def change(self, request, steps):
+        for number, step in enumerate(steps, 1):
+            yield replace(step, finish="length") if number == request.max_tokens else step
+
+
+class LeavesRoom(Broken):
+    def generate(self, request):
+        room = self.info.context - len(request.prompt) - 1
+        limit = request.max_tokens or max(room, 1)
+        return self.right.generate(replace(request, max_tokens=limit))
+
+
+class CountsAllAsCached(Broken):
+    known: frozenset[tuple[int, ...]] = frozenset()
+
+    def change(self, request, steps):
+        prompt = tuple(request.prompt)
+        count = len(prompt) if prompt in self.known else 0
+        self.known |= {prompt}
+        return (replace(s, cached_tokens=None if n else count) for n, s in enumerate(steps))
+
+
+class KeepsThePlaceOfTheCancelled(Broken):
+    places = 8
+
+    @property
+    def info(self):
+        return replace(self.right.info, max_batch=8)
+
+    def change(self, request, steps):
+        try:
+            yield from steps
+        except GeneratorExit:
+            self.places -= 1
+            raise
+        expect(self.places > 0, "a place for everybody")
+
+
+class Ignores(Broken):
+    """A model with a choice, and a setting that is always the same."""
+
+    setting: ClassVar[dict[str, float]] = {}
+
+    def __init__(self):
+        config = tiny_config(vocab_size=VOCABULARY, max_position_embeddings=400)
+        self.right = ReferenceEngine(MemoryCheckpoint(config), tokenizer=tiny_tokenizer())
+        self.tokenizer = self.right.tokenizer
+
+    def generate(self, request):
+        sampling = replace(request.sampling, **self.setting)
+        return self.right.generate(replace(request, sampling=sampling))
+
+
+class IgnoresTopP(Ignores):
+    setting: ClassVar = {"top_p": 1.0}
+
+
+class IgnoresSeeds(Ignores):
+    setting: ClassVar = {"seed": 5}
+
+
+class IsAlwaysGreedy(Ignores):
+    setting: ClassVar = {"temperature": 0.0}
+
+
+class AppliesNoPenalty(Ignores):
+    setting: ClassVar = {"presence_penalty": 0.0, "frequency_penalty": 0.0}
+
+
 class IgnoresTheBudget(Broken):
     def generate(self, request):
         return self.right.generate(replace(request, reasoning_budget=None))
@@ -276,6 +362,16 @@ BREAKS = [
     (StaysOpen, "closing"),
     (LosesText, "parsing"),
     (WaversUnderTopK, "narrow_filters"),
+    (IgnoresTopP, "narrow_filters"),
+    (IgnoresSeeds, "heat"),
+    (IsAlwaysGreedy, "heat"),
+    (AppliesNoPenalty, "penalties"),
+    (MovesTheLikeliest, "logprobs"),
+    (LosesWhatAStopStringMayBe, "stop_strings"),
+    (CutsAStopAtTheLimit, "max_tokens"),
+    (LeavesRoom, "context"),
+    (CountsAllAsCached, "prefixes"),
+    (KeepsThePlaceOfTheCancelled, "cancelling"),
     (DriftsInCompany, "joining_and_leaving"),
 ]
 
