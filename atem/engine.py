@@ -169,9 +169,9 @@ class Request:
             raise OptionError(f"grammar={self.grammar!r}; it is the text of one, or None")
 
     def prompt_ids(self, tokenizer: Tokenizer) -> list[int]:
-        """The ids of the prompt. Raises what ``Prompt.token_ids`` raises."""
+        """The ids of the prompt. Raises what ``Prompt.token_ids`` raises, OptionError for no ids."""
         if hasattr(self.prompt, "token_ids"):
-            return self.prompt.token_ids(tokenizer)
+            return _plain_ids(self.prompt.token_ids(tokenizer))
         return _plain_ids(self.prompt)
 
 

@@ -57,7 +57,7 @@ PROMISED = {
         "turn:    length complete=False",
         "again:   True 128 reused",
     ],
-    "10_engine_of_your_own.py": ["You said: High water?", "17 checks of the contract passed"],
+    "10_engine_of_your_own.py": ["You said: High water?", "19 checks of the contract passed"],
     "08_async.py": [
         """["search {'pattern': 'def load'}"]""",
         """["search {'pattern': 'class Settings'}"]""",

@@ -149,6 +149,18 @@ def test_a_rendered_prompt_is_encoded_by_the_engines_tokenizer():
     assert ids.count(tokenizer.special_id("<|eot|>")) < prompt.text().count("<|eot|>")
 
 
+@pytest.mark.parametrize("ids", ["12", None, [1.5], [True], iter([1])])
+def test_what_a_prompt_of_ones_own_gives_as_ids_is_checked_too(ids):
+    class Own:
+        images = ()
+
+        def token_ids(self, tokenizer):
+            return ids
+
+    with pytest.raises(OptionError, match="prompt="):
+        Request(Own()).prompt_ids(None)
+
+
 # ---- require_features
 
 
