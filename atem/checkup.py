@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from . import wire
 from .engine import GREEDY, Request, Step
-from .errors import AtemError, OptionError
+from .errors import AtemError, CheckpointError, OptionError, UnsafeCheckpoint
 from .messages import Message
 from .render import DEFAULT_DATE, KNOWLEDGE_CUTOFF, render
 from .runtime.backends import choose
@@ -180,7 +180,13 @@ def _template(patient: _Patient) -> Check:
     template = patient.checkpoint.files.chat_template
     if template is None:
         return Check("template", "warn", "none", "atem renders its own; other servers need one")
-    theirs = render_template(template, _CONVERSATION)
+    try:
+        theirs = render_template(template, _CONVERSATION)
+    except UnsafeCheckpoint:
+        raise
+    except CheckpointError as error:
+        advice = "atem renders its own prompt; a server that uses the template may fail as well"
+        return Check("template", "warn", str(error), advice)
     ours = render(
         [Message("user", "Hello"), Message("assistant", "Hi."), Message("user", "And now?")],
         current_date=DEFAULT_DATE,

@@ -70,6 +70,7 @@ def assemble(
     missing and unknown tensors, TensorError for shapes.
     """
     _check_count(source, config)
+    _check_head(source, config, form.names.module("head"))
     shapes = canonical_shapes(config)
     found = {name: choose(source, form.names.module(name)) for name in shapes}
     codecs = {name: codec for name, codec in found.items() if codec is not None}
@@ -98,6 +99,14 @@ def _check_count(source: Source, config: ModelConfig) -> None:
             f"{source.path}: num_hidden_layers is {config.num_hidden_layers}, and there are"
             f" {len(source.stored)} tensors: weights are missing, or the configuration is of"
             " another model"
+        )
+
+
+def _check_head(source: Source, config: ModelConfig, module: str) -> None:
+    if config.tie_word_embeddings and module in source.modules:
+        raise LayoutError(
+            f"{source.path}: tie_word_embeddings is true and {module} is stored as well; set it to"
+            " false to use the stored head, or remove the head"
         )
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-MAX_HEADER: Final = 100_000_000
-"""Bytes of a header, as in the format's own implementation."""
+MAX_HEADER: Final = 16 * 1024 * 1024
+"""Bytes of a header: many times what any checkpoint needs, as JSON grows thirtyfold in memory."""
 
 MAX_RANK: Final = 8
 """Axes of a tensor; text and vision weights have at most 5."""

@@ -102,6 +102,7 @@ def test_files_that_stop_at_the_end_of_a_message_are_warned_of(weights, tmp_path
     [
         (TEMPLATE, "warn", "differs from atem's prompt at character 26"),
         ("{{ ''.__class__.__mro__ }}", "fail", "no template needs"),
+        ("{% generation %}x{% endgeneration %}", "warn", "the chat template fails"),
         (None, "warn", "none"),
     ],
 )
