@@ -90,7 +90,7 @@ def test_a_header_length_that_lies(folder, length):
 
 def test_a_header_as_long_as_the_file_claims_and_not_json(folder):
     path = folder / "model.safetensors"
-    with path.open("r+b") as file:  # sparse: 99 MB that are not there
+    with path.open("r+b") as file:  # sparse: 16 MB that are not there
         file.write((16_000_000).to_bytes(8, "little"))
         file.truncate(16_000_008)
     with pytest.raises(UnsafeCheckpoint, match="not JSON"):
