@@ -83,8 +83,8 @@ class Sampling:
                 raise OptionError(f"{name}={value!r}; {name} is {wanted}")
         if not _is_whole(self.top_k):
             raise OptionError(f"top_k={self.top_k!r}; top_k is a whole number")
-        _require_whole("seed", self.seed, 0, 2**64 - 1)
-        _require_whole("logprobs", self.logprobs, 0, 20)
+        require_whole("seed", self.seed, 0, 2**64 - 1)
+        require_whole("logprobs", self.logprobs, 0, 20)
 
     @property
     def greedy(self) -> bool:
@@ -100,7 +100,7 @@ def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _require_whole(name: str, value: object, least: int, most: float = math.inf) -> None:
+def require_whole(name: str, value: object, least: int, most: float = math.inf) -> None:
     """Raise OptionError unless ``value`` is None or a whole number in the range."""
     if value is not None and not (_is_whole(value) and least <= value <= most):
         wanted = f"from {least} to {most}" if most < math.inf else f"of {least} or more"
@@ -161,15 +161,15 @@ class Request:
             _plain_ids(self.prompt)
         if not isinstance(self.sampling, Sampling):
             raise OptionError(f"sampling={self.sampling!r}; it is a Sampling")
-        _require_whole("max_tokens", self.max_tokens, 1)
-        _require_whole("reasoning_budget", self.reasoning_budget, 0)
+        require_whole("max_tokens", self.max_tokens, 1)
+        require_whole("reasoning_budget", self.reasoning_budget, 0)
         if not (isinstance(self.stop, tuple) and all(map(_is_text, self.stop))):
             raise OptionError(f"stop={self.stop!r}; it is a tuple of strings, none of them empty")
         if self.grammar is not None and not _is_text(self.grammar):
             raise OptionError(f"grammar={self.grammar!r}; it is the text of one, or None")
 
     def prompt_ids(self, tokenizer: Tokenizer) -> list[int]:
-        """The ids of the prompt. Raises what ``Prompt.token_ids`` raises, OptionError for no ids."""
+        """The ids of the prompt. Raises what ``Prompt.token_ids`` raises, and OptionError."""
         if hasattr(self.prompt, "token_ids"):
             return _plain_ids(self.prompt.token_ids(tokenizer))
         return _plain_ids(self.prompt)

@@ -1,17 +1,18 @@
 """The reference model as an engine.
 
-Rules: tensors only; what a request means is decided in ``generation``. Every
-generation has caches of its own, so several may be read in turns.
+Rules: tensors only; what a request means is decided in ``generation``. They
+may be read in turns, or by threads: only the prefix cache is theirs together.
 """
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...engine import EngineInfo, Progress, Request, Step, require_features
-from ...errors import EngineClosed, OptionError, OutOfMemory
+from ...engine import EngineInfo, Progress, Request, Step, require_features, require_whole
+from ...errors import EngineClosed, OutOfMemory
 from ...tokenizer import wrap
 from ..generation import FEATURES, Generation
 from ..prefix import PrefixCache
@@ -47,22 +48,16 @@ class ReferenceEngine:
         progress: Callable[[Progress], None] | None = None,
     ) -> None:
         most = checkpoint.config.max_position_embeddings
-        if context is not None and not (type(context) is int and 1 <= context <= most):
-            raise OptionError(
-                f"context={context!r}; it is a whole number from 1 to this model's {most}, or None"
-            )
+        require_whole("context", context, 1, most)
         self._prefix: PrefixCache[list[Array]] = PrefixCache(block, prefix_bytes)
+        self._lock = Lock()
         self.tokenizer = load_tokenizer(checkpoint) if tokenizer is None else wrap(tokenizer)
         self.info = EngineInfo(
-            model=checkpoint.path.name,
-            backend="reference",
-            context=context or most,
-            stop_ids=stop_ids(self.tokenizer, checkpoint),
-            features=FEATURES,
-            dtype="float32",
+            model=checkpoint.path.name, backend="reference", context=context or most,
+            stop_ids=stop_ids(self.tokenizer, checkpoint), features=FEATURES, dtype="float32",
             layout=checkpoint.layout,
             sampling=default_sampling(checkpoint.files.generation_config),
-        )
+        )  # fmt: skip
         weights = _read_all(checkpoint, progress or (lambda _: None))
         self._model: Model | None = Model(checkpoint.config, weights.__getitem__)
 
@@ -84,7 +79,8 @@ class ReferenceEngine:
     def close(self) -> None:
         """See :class:`atem.engine.Engine`; what is still running ends in EngineClosed."""
         self._model = None
-        self._prefix.clear()
+        with self._lock:
+            self._prefix.clear()
 
     def _open(self) -> Model:
         if self._model is None:
@@ -92,7 +88,8 @@ class ReferenceEngine:
         return self._model
 
     def _steps(self, generation: Generation, ids: list[int]) -> Iterator[Step]:
-        size, hit = self._prefix.block, self._prefix.lookup(ids)
+        with self._lock:
+            size, hit = self._prefix.block, self._prefix.lookup(ids)
         generation.cached_tokens = computed = hit.tokens
         caches = self._open().caches(slack=size)
         for block in hit.payloads:
@@ -103,9 +100,10 @@ class ReferenceEngine:
                 piece = ids[computed : computed - computed % size + size]
                 logits = self._logits(piece, caches)
                 computed += len(piece)
-                if (span := hit.trail.wanted(ids, computed)) is not None:
-                    block = [cache.span(span) for cache in caches]
-                    hit.trail.store(ids, block, sum(kept.nbytes for kept in block))
+                with self._lock:
+                    if self._open() and (span := hit.trail.wanted(ids, computed)) is not None:
+                        block = [cache.span(span) for cache in caches]
+                        hit.trail.store(ids, block, sum(kept.nbytes for kept in block))
             yield generation.take(candidates(logits, generation.need))
             ids.append(generation.last_id)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import subprocess
 import sys
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import numpy as np
@@ -164,6 +166,29 @@ def test_no_memory_ends_one_generation_and_not_the_engine(monkeypatch):
             with pytest.raises(OutOfMemory, match="context="):
                 run(engine, ask(some_ids(9)))
         assert ids_of(run(engine, ask(some_ids(9)))) == expected
+
+
+def test_threads_may_share_what_is_remembered():
+    sizes = {"hidden_size": 4, "intermediate_size": 4, "head_dim": 4, "num_hidden_layers": 1}
+    heads = {"num_attention_heads": 1, "num_key_value_heads": 1}
+    checkpoint = MemoryCheckpoint(tiny_config(**sizes, **heads))
+    engine = tiny_engine(checkpoint, block=1, prefix_bytes=10 * 32)  # bytes for ten positions
+    prompts = [some_ids(9, seed) for seed in range(3)]
+    prompts += [[*ids[:4], *some_ids(5)] for ids in prompts]
+    expected = [ids_of(run(engine, ask(ids, 1))) for ids in prompts]
+
+    def several(first):
+        order = [(first + place) % len(prompts) for place in range(30)]
+        return [ids_of(run(engine, ask(prompts[n], 1))) == expected[n] for n in order]
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as threads:
+            assert all(itertools.chain(*threads.map(several, range(16))))
+    finally:
+        sys.setswitchinterval(before)
+    assert engine._prefix.bytes == 32 * len(engine._prefix) <= engine._prefix.budget
 
 
 def test_the_prompt_of_a_request_is_not_changed():
