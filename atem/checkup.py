@@ -17,8 +17,7 @@ from .engine import GREEDY, Request, Step
 from .errors import AtemError, CheckpointError, OptionError, UnsafeCheckpoint
 from .messages import Message
 from .render import DEFAULT_DATE, KNOWLEDGE_CUTOFF, render
-from .runtime.backends import choose
-from .runtime.load import load
+from .runtime.load import choose_local, load
 from .runtime.probe import SMALL, open_settled, probe_readings
 from .runtime.template import render_template
 from .runtime.tokens import load_tokenizer, stop_ids
@@ -84,14 +83,14 @@ def doctor(
     progress: Callable[[Progress], None] | None = None,
     **options: Any,
 ) -> Checkup:
-    """Examine the checkpoint at ``path``; the options are those of ``atem.load``.
+    """Examine the checkpoint at ``path``; ``options`` are the engine's own.
 
     ``probe`` True runs the probe of readings also on a large checkpoint (each
     reading costs a pass over all weights), False never. What is wrong with a
     checkpoint is in the checks; OptionError is raised for a wrong option.
     """
+    choose_local(path, backend, options)
     path = Path(path)
-    choose(backend, options)
     try:
         checkpoint = open_settled(path, rope_style=rope_style, probe=probe, progress=progress)
     except OptionError:

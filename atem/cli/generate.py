@@ -144,16 +144,17 @@ class _Counts:
     prompt: int | None
     cached: int = 0
     tokens: int = 0
-    first: float = 0.0
+    first: float | None = None
     seconds: float = 0.0
     finish: str = ""
 
     def __str__(self) -> str:
         """One line for a person."""
-        pace = f"{(self.tokens - 1) / self.seconds:.1f} tokens/s" if self.tokens > 1 else "one step"
+        timed = self.tokens > 1 and self.seconds > 0
+        pace = f"{(self.tokens - 1) / self.seconds:.1f} tokens/s" if timed else "one step"
         prompt = "?" if self.prompt is None else self.prompt
         return (
-            f"prompt {prompt} tokens ({self.cached} cached), first after {self.first:.2f} s; "
+            f"prompt {prompt} tokens ({self.cached} cached), first after {self.first or 0:.2f} s; "
             f"{self.tokens} tokens, {pace}; finish: {self.finish}"
         )
 
@@ -164,7 +165,7 @@ def _stream(engine: Engine, request: Request, *, as_json: bool) -> _Counts:
     write = _write_record if as_json else _write_text
     for step in engine.generate(request):
         now = time.perf_counter() - started
-        if not counts.tokens:
+        if counts.first is None:
             counts.first = now
         counts.tokens += len(step.ids)
         counts.cached = step.cached_tokens or counts.cached

@@ -23,7 +23,7 @@ path_argument: Final = click.argument("path", metavar="PATH")
 _OPTIONS: Final = (
     click.option("--backend", metavar="NAME", help="torch, reference or remote; else by itself."),
     click.option("--device", metavar="NAME", help="For torch: cpu, cuda, cuda:1, ..."),
-    click.option("--dtype", metavar="NAME", help="For torch: float32, bfloat16 or float16."),
+    click.option("--dtype", metavar="NAME", help="For torch: float32 or bfloat16."),
     click.option(
         "--rope-style",
         type=click.Choice(["half", "pairs"]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,12 +25,12 @@ if TYPE_CHECKING:
 def plan(path: str, *, as_json: bool, **options: Any) -> int:
     """Say what loading a checkpoint takes.
 
-    PATH is a folder or a .gguf file. Only headers are read.
+    PATH is a folder or a .gguf file. No more than headers and a few rows are read.
     """
     from ..runtime.load import plan as plan_of
 
     found = plan_of(path, **given(options))
-    text = json.dumps(asdict(found) | {"needed": found.needed}) if as_json else _table(found)
+    text = json.dumps(found.as_dict()) if as_json else _table(found)
     output.write(f"{text}\n".encode())
     return exits.FLAWED if found.verdict == "does not fit" else exits.DONE
 
@@ -54,7 +53,8 @@ def _rows(plan: Plan) -> Iterator[tuple[str, str]]:
         yield "unpacked", more
     yield "a request", f"{size(plan.ring)} + {size(plan.per_1k_tokens)} per 1k tokens"
     yield "full context", f"{size(plan.context_bytes)} for {plan.context:,} tokens"
-    yield "prefix cache", f"{size(plan.cached_per_1k_tokens)} per 1k tokens that it keeps"
+    kept = f"{size(plan.cached_per_1k_tokens)} per 1k tokens that it keeps"
+    yield "prefix cache", f"{kept}, at most {size(plan.prefix_bytes)}"
     available = "unknown" if plan.available is None else size(plan.available)
     yield "verdict", f"{plan.verdict}: {size(plan.needed)} needed, {available} available"
     for note in plan.notes:

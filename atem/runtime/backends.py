@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, cast
 
 from ..errors import MissingExtra, OptionError
+from .memory import Needs, available_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -60,19 +61,21 @@ def choose(backend: str, options: Mapping[str, Any]) -> EngineClass:
     return engine
 
 
-def memory_of(
-    engine: EngineClass, checkpoint: Checkpoint, options: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The number type and the memory (bytes) that ``engine`` would load into.
+def needs_of(engine: EngineClass, checkpoint: Checkpoint, options: Mapping[str, Any]) -> Needs:
+    """What ``engine`` would use, by its static method ``needs(checkpoint, **options)``.
 
-    An engine class says so by a static method ``memory(checkpoint, **options)``
-    that gives both; one without is taken to use float32 in this machine's memory.
+    One without is taken to use float32 in this machine's memory, and to mean by
+    ``context`` and ``prefix_bytes``, if it has them, what ours do.
     """
-    asked = getattr(engine, "memory", None)
-    if asked is None:
-        return {"dtype": "float32"}
-    dtype, available = asked(checkpoint, **options)
-    return {"dtype": dtype, "available": available}
+    if hasattr(engine, "needs"):
+        return cast("Needs", engine.needs(checkpoint, **options))
+    defaults = inspect.signature(engine).parameters
+    given = {
+        name: options.get(name, defaults[name].default if name in defaults else None)
+        for name in ("context", "prefix_bytes")
+    }
+    context = given["context"] or checkpoint.config.max_position_embeddings
+    return Needs("float32", available_memory(), context, given["prefix_bytes"] or 0)
 
 
 def _automatic() -> str:

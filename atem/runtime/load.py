@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..engine import Progress
 from ..errors import OptionError, OutOfMemory, RopeUndecided
-from .backends import choose, memory_of
+from .backends import choose, needs_of
 from .layouts import open_checkpoint
 from .plan import Plan, plan_checkpoint
 from .probe import open_settled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from ..engine import Engine
+    from .backends import EngineClass
     from .checkpoint import RopeStyle
 
 
@@ -54,19 +55,25 @@ def load(
         given = {"rope_style": rope_style, "probe": probe}
         _require(not any(given.values()), "rope_style and probe are about a checkpoint on disk")
         return cast("Engine", choose("remote", options)(address, **options))
-    _require(backend != "remote", f"backend='remote' needs an http(s) address, not {address!r}")
-    engine = choose(backend, options)
+    engine = choose_local(address, backend, options)
     checkpoint = open_settled(source, rope_style=rope_style, probe=probe, progress=progress)
     try:
-        needs = plan_checkpoint(checkpoint, **memory_of(engine, checkpoint, options))
+        planned = plan_checkpoint(checkpoint, needs_of(engine, checkpoint, options))
         if progress is not None:
-            progress(Progress("plan", 0, needs.needed))
+            progress(Progress("plan", 0, planned.needed))
         if check_memory:
-            _require_room(needs)
+            _require_room(planned)
         return cast("Engine", engine(checkpoint, progress=progress, **options))
     except BaseException:
         checkpoint.close()
         raise
+
+
+def choose_local(source: str | Path, backend: str, options: Mapping[str, Any]) -> EngineClass:
+    """The engine for a checkpoint on disk; raises OptionError where a server is meant."""
+    _require(not is_address(str(source)), f"{source} is a server; it has no checkpoint to look at")
+    _require(backend != "remote", f"backend='remote' needs an http(s) address, not '{source}'")
+    return choose(backend, options)
 
 
 def is_address(source: str) -> bool:
@@ -81,12 +88,13 @@ def plan(
     rope_style: RopeStyle | None = None,
     **options: Any,
 ) -> Plan:
-    """What loading the checkpoint at ``path`` would take; no weight is read.
+    """What loading the checkpoint at ``path`` would take.
 
-    The options are those of :func:`load`. An old export whose row order is in
-    doubt is planned all the same, with a note.
+    Headers are read, and a few rows that give an old export away; one whose row
+    order is in doubt is planned all the same, with a note. ``options`` are the
+    engine's own. Raises as :func:`load`, without OutOfMemory and RemoteError.
     """
-    engine = choose(backend, options)
+    engine = choose_local(path, backend, options)
     doubt: tuple[str, ...] = ()
     try:
         checkpoint = open_checkpoint(path, rope_style=rope_style)
@@ -94,7 +102,7 @@ def plan(
         doubt = (str(error),)
         checkpoint = open_checkpoint(path, rope_style="half")
     with closing(checkpoint):
-        found = plan_checkpoint(checkpoint, **memory_of(engine, checkpoint, options))
+        found = plan_checkpoint(checkpoint, needs_of(engine, checkpoint, options))
     return replace(found, notes=found.notes + doubt)
 
 

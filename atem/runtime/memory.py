@@ -6,12 +6,27 @@ Rules: arithmetic on a configuration, and one look at the machine.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from .config import ModelConfig
 
-WIDTH: Final = {"float32": 4, "bfloat16": 2, "float16": 2}
+
+class Needs(NamedTuple):
+    """What an engine would use with its options.
+
+    ``dtype`` is float32 or bfloat16, ``available`` the free bytes of its device
+    (None: nobody knows), ``context`` the tokens of its longest request and
+    ``prefix_bytes`` the most that its prefix cache takes.
+    """
+
+    dtype: str
+    available: int | None
+    context: int
+    prefix_bytes: int = 0
+
+
+WIDTH: Final = {"float32": 4, "bfloat16": 2}
 """Bytes of a value."""
 
 _MEMINFO: Final = Path("/proc/meminfo")

@@ -16,6 +16,7 @@ from ...engine import EngineInfo, Progress, Request, Step, require_features
 from ...errors import EngineClosed, EngineError, OptionError, OutOfMemory
 from ...tokenizer import wrap
 from ..generation import FEATURES, Generation
+from ..memory import Needs
 from ..prefix import PrefixCache
 from ..sampling import default_sampling
 from ..tokens import load_tokenizer, stop_ids
@@ -77,9 +78,8 @@ class TorchEngine:
         max_batch = _positive("max_batch", max_batch, 8)
         if cuda_graphs and not on_gpu:
             raise OptionError("cuda_graphs=True and the device is the CPU; leave it out")
-        if prefix_bytes is None:
-            prefix_bytes = 2 * GIB if on_gpu else GIB // 4
-        self._prefix: PrefixCache[Block] = PrefixCache(block, prefix_bytes)
+        budget = _prefix_budget(place) if prefix_bytes is None else prefix_bytes
+        self._prefix: PrefixCache[Block] = PrefixCache(block, budget)
         self.tokenizer: Tokenizer = (
             load_tokenizer(checkpoint) if tokenizer is None else wrap(tokenizer)
         )
@@ -100,12 +100,20 @@ class TorchEngine:
         self._vocab_size = config.vocab_size
 
     @staticmethod
-    def memory(
-        checkpoint: Checkpoint, *, device: str = "auto", dtype: str = "auto", **_: Any
-    ) -> tuple[str, int | None]:
-        """The number type that these options give, and the free bytes of the device."""
+    def needs(
+        checkpoint: Checkpoint,
+        *,
+        device: str = "auto",
+        dtype: str = "auto",
+        context: int | None = None,
+        prefix_bytes: int | None = None,
+        **_: Any,
+    ) -> Needs:
+        """What these options would use."""
         place = device_of(device)
-        return dtype_of(dtype, place, checkpoint), free_memory(place)
+        longest = context or checkpoint.config.max_position_embeddings
+        budget = _prefix_budget(place) if prefix_bytes is None else prefix_bytes
+        return Needs(dtype_of(dtype, place, checkpoint), free_memory(place), longest, budget)
 
     def generate(self, request: Request, /) -> Iterator[Step]:
         """See :class:`atem.engine.Engine`. Iterators may be read in turns, or by many threads."""
@@ -302,6 +310,10 @@ class TorchEngine:
         if (gap := self._schedule.gap(job)) is not None:
             runner.move(*gap)
         self._schedule.leave(job)
+
+
+def _prefix_budget(place: torch.device) -> int:
+    return 2 * GIB if place.type == "cuda" else GIB // 4
 
 
 def _load(

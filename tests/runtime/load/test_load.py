@@ -53,14 +53,14 @@ def test_the_plan_is_told_before_anything_is_read(folder):
 
 def test_what_cannot_fit_is_refused_before_anything_is_read(folder, monkeypatch):
     heard = []
-    monkeypatch.setattr("atem.runtime.plan.available_memory", lambda: 100_000)
+    monkeypatch.setattr("atem.runtime.backends.available_memory", lambda: 100_000)
     with pytest.raises(atem.OutOfMemory, match=r"GiB are needed.*check_memory=False"):
         atem.load(folder, backend="reference", progress=heard.append)
     assert [event.stage for event in heard] == ["plan"]
 
 
 def test_what_cannot_fit_is_loaded_all_the_same_if_asked(folder, monkeypatch):
-    monkeypatch.setattr("atem.runtime.plan.available_memory", lambda: 100_000)
+    monkeypatch.setattr("atem.runtime.backends.available_memory", lambda: 100_000)
     with closing(atem.load(folder, backend="reference", check_memory=False)) as engine:
         assert len(answer(engine)) == 8
 

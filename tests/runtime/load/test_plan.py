@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import numpy as np
 import pytest
 
 import atem
 from atem.runtime.checkpoint import canonical_shapes
 from atem.runtime.layouts import open_checkpoint
-from atem.runtime.memory import available_memory, growing_bytes, layer_bytes, ring_bytes
+from atem.runtime.memory import Needs, available_memory, growing_bytes, layer_bytes, ring_bytes
 from atem.runtime.plan import plan_checkpoint
 from atem.testing.tiny import tiny_checkpoint, tiny_config, tiny_weights
 from tests.runtime.layouts import quant_writers, writers
@@ -37,13 +39,28 @@ def test_the_plan_of_a_checkpoint_counts_its_bytes(tmp_path):
     assert (found.dequantised, found.unpacking, found.verdict) == (0, 0, "fits")
 
 
-def test_a_plan_reads_no_weight(tmp_path):
-    folder = tiny_checkpoint(tmp_path)
-    file = folder / "model.safetensors"
-    whole = file.read_bytes()
-    start = 8 + int.from_bytes(whole[:8], "little")
-    file.write_bytes(whole[:start] + b"\xff" * (len(whole) - start))  # NaN wherever one looks
+def test_a_plan_does_not_look_at_what_the_weights_are(tmp_path):
+    weights = tiny_weights(tiny_config())
+    weights["layers.0.o"] = np.full_like(weights["layers.0.o"], np.nan)
+    folder = tiny_checkpoint(tmp_path, weights=weights)
     assert atem.plan(folder, backend="reference").parameters > 0
+    with closing(open_checkpoint(folder)) as checkpoint, pytest.raises(atem.TensorError):
+        checkpoint.read("layers.0.o")
+
+
+def test_the_engines_options_are_in_the_plan(tmp_path):
+    folder = tiny_checkpoint(tmp_path)
+    for backend in ("reference", "torch"):
+        found = atem.plan(folder, backend=backend, context=100, prefix_bytes=12345)
+        assert (found.context, found.prefix_bytes) == (100, 12345)
+        assert found.context_bytes == found.ring + found.per_1k_tokens // 10
+
+
+def test_a_server_has_no_plan():
+    with pytest.raises(atem.OptionError, match="no checkpoint to look at"):
+        atem.plan("http://127.0.0.1:9")
+    with pytest.raises(atem.OptionError, match="needs an http"):
+        atem.plan("x", backend="remote")
 
 
 @pytest.mark.parametrize(
@@ -51,13 +68,13 @@ def test_a_plan_reads_no_weight(tmp_path):
 )
 def test_the_verdict_compares_with_the_memory(tmp_path, available, verdict):
     with open_checkpoint(tiny_checkpoint(tmp_path)) as checkpoint:
-        found = plan_checkpoint(checkpoint, dtype="float32", available=available)
+        found = plan_checkpoint(checkpoint, Needs("float32", available, 512))
     assert found.needed == pytest.approx(1.52e6, rel=0.01)
     assert found.verdict == verdict
 
 
 def test_a_plan_without_a_word_on_memory_is_unknown(tmp_path, monkeypatch):
-    monkeypatch.setattr("atem.runtime.plan.available_memory", lambda: None)
+    monkeypatch.setattr("atem.runtime.backends.available_memory", lambda: None)
     assert atem.plan(tiny_checkpoint(tmp_path), backend="reference").verdict == "unknown"
 
 
