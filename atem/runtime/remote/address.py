@@ -58,7 +58,7 @@ def check_key(api_key: str | None) -> str:
     """
     if api_key is None:
         return ""
-    if not _KEY.fullmatch(api_key):
+    if not (isinstance(api_key, str) and _KEY.fullmatch(api_key)):
         raise OptionError(
             "api_key= is empty, or has blanks, quotes, backslashes or characters beyond ASCII"
         )

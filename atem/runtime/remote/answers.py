@@ -7,6 +7,7 @@ vLLM and SGLang add, llama.cpp's own completions, OpenAI's chat chunks.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -58,11 +59,17 @@ class Fields:
         self.raw = raw
 
     def text(self, *names: str) -> str:
-        """The first of ``names`` that is not empty, "" if none is; servers repeat one under two."""
-        value = next((self.raw[name] for name in names if self.raw.get(name)), "")
+        """The text under any of ``names``, "" if there is none; servers repeat one under two.
+
+        Half of a surrogate pair, which JSON can spell and UTF-8 can't, is U+FFFD.
+        """
+        found = [self.raw[name] for name in names if self.raw.get(name)]
+        value = found[0] if found else ""
         if not isinstance(value, str):
             raise Malformed(f"{names[0]} is no text: {value!r}")
-        return value
+        if any(other != value for other in found[1:]):
+            raise Malformed(f"{' and '.join(names)} say different things")
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
     def whole(self, name: str) -> int | None:
         """A number that counts or names something."""
@@ -190,7 +197,11 @@ def _token_id(name: str) -> int:
 
 
 def _number(value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and value < sys.float_info.max
+    ):
         return float(value)
     raise Malformed(f"a log-probability is no number: {value!r}")
 

@@ -2,9 +2,10 @@
 
 Rules: a call is written when the answer is over, because only then is it known
 to be whole. One that can't be read back as exactly what the server sent - its
-JSON is cut or invalid, a name has no form on the wire, a string spells the end
-of a value - is left open, its raw arguments inside and no tag among them, so
-that a parser rejects it and shows what was meant. It never comes out as a call.
+JSON is cut or invalid, a name has no form on the wire or is a channel's, a string
+spells the end of a value or is no Unicode - is left open, its raw arguments
+inside and no tag among them, so that a parser rejects it and shows what was
+meant. It never comes out as a call.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ MAX_HELD: Final = 16 * 1024 * 1024
 """Characters of arguments that are held at once (wire_format 8: a call longer than that)."""
 
 _MAX_NAME: Final = 128
+_CHANNELS: Final = frozenset((wire.SELF, wire.USER))
+_LEAST: Final = 256
+"""What a call counts at least, so that their number is bounded too."""
+
+_HALVES: Final = re.compile("[\ud800-\udfff]")
 _RECIPIENT: Final = re.compile(rf"[^{re.escape(wire.BREAKS_TAG + wire.WHITESPACE)}]+")
 _KEY: Final = re.compile(rf"[^{re.escape(wire.BREAKS_TAG)}]+")
 _ENDS_VALUE: Final = re.compile(
@@ -63,7 +69,7 @@ class Calls:
         name = function.text("name")
         # A second name may be a piece of the first or another call: never a guess.
         call.doubtful = call.doubtful or bool(name and call.name and name != call.name)
-        call.name = call.name or name
+        call.name = call.name or name[: _MAX_NAME + 1]
         self._hold(call, function.raw.get("arguments"))
 
     def bodies(self, *, cut: bool) -> list[tuple[str, str]]:
@@ -78,12 +84,14 @@ class Calls:
     def _find(self, delta: Fields, function: Fields) -> _Call:
         index, identity = delta.whole("index"), delta.text("id")
         known = self._last if index is None else self._by_index.get(index)
-        if index is None and function.text("name"):
-            known = None
-        if known is None or (identity and known.identity and identity != known.identity):
-            known = _Call(identity, "", [])
+        named = index is None and bool(function.text("name"))
+        if known is None or not _goes_on(known, identity, named=named):
+            known = _Call("", "", [])
             self._calls.append(known)
-        known.identity = known.identity or identity
+            self._count(_LEAST)
+        if identity and not known.identity:
+            known.identity = identity
+            self._count(len(identity))
         if index is not None:
             self._by_index[index] = known
         return known
@@ -91,14 +99,17 @@ class Calls:
     def _hold(self, call: _Call, arguments: object) -> None:
         if isinstance(arguments, dict):
             arguments = json.dumps(arguments, ensure_ascii=False)
-        if arguments is None:
+        if arguments is None or arguments == "":
             return
         if not isinstance(arguments, str):
             raise Malformed("the arguments of a call are neither text nor an object")
-        self._held += len(arguments)
+        self._count(len(arguments))
+        call.arguments.append(arguments)
+
+    def _count(self, size: int) -> None:
+        self._held += size
         if self._held > MAX_HELD:
             raise Malformed(f"the calls have more than {MAX_HELD} characters of arguments")
-        call.arguments.append(arguments)
 
     def _written(self, call: _Call) -> tuple[str, str]:
         raw = "".join(call.arguments)
@@ -120,6 +131,13 @@ class Calls:
         if not raw.strip() and name in self._empty_ok:
             return []
         return arguments_of(raw)
+
+
+def _goes_on(call: _Call, identity: str, *, named: bool) -> bool:
+    """Whether a delta belongs to ``call``: ids say so, else a name without an index does not."""
+    if identity and call.identity:
+        return identity == call.identity
+    return not named
 
 
 def arguments_of(raw: str) -> list[tuple[str, str]] | None:
@@ -179,9 +197,12 @@ def _json(value: Any) -> str:
 
 
 def _can_be_sent(name: str, pairs: list[tuple[str, str]]) -> bool:
-    names = len(name) <= _MAX_NAME and _RECIPIENT.fullmatch(name)
-    return bool(names) and all(
-        len(key) <= _MAX_NAME and _KEY.fullmatch(key) and not _ENDS_VALUE.search(value)
+    named = len(name) <= _MAX_NAME and _RECIPIENT.fullmatch(name) and name not in _CHANNELS
+    return bool(named) and all(
+        len(key) <= _MAX_NAME
+        and _KEY.fullmatch(key)
+        and not _ENDS_VALUE.search(value)
+        and not _HALVES.search(key + value)
         for key, value in pairs
     )
 
@@ -189,5 +210,9 @@ def _can_be_sent(name: str, pairs: list[tuple[str, str]]) -> bool:
 def _open_call(name: str, raw: str) -> tuple[str, str]:
     """A call that no parser takes for one: its invoke has text where a parameter must be."""
     near = "_".join(_RECIPIENT.findall(name[:_MAX_NAME])) or "_"
-    shown = raw.replace("<", "\\u003c") or "no arguments"
-    return near, f"{wire.BLOCK_OPEN}\n{wire.invoke_open(near)}\n{shown}"
+    shown = _HALVES.sub("\ufffd", raw).replace("<", "\\u003c") or "no arguments"
+    # A call to a channel is not of its words.
+    return (
+        "_" if near in _CHANNELS else near,
+        f"{wire.BLOCK_OPEN}\n{wire.invoke_open(near)}\n{shown}",
+    )

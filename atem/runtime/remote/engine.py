@@ -43,9 +43,11 @@ class RemoteEngine:
     is "completions" (our prompt), "chat" (``Request.chat``, the server's own
     template and parsers) or "auto" (completions if there are any). ``server``
     names the kind of server where its answers don't: vllm, sglang, llama.cpp,
-    mlx or openai. ``timeout`` is seconds without a byte. ``retries`` counts
+    mlx or openai. ``timeout`` is seconds without a byte, and seconds for all that
+    comes before an answer's first event. ``retries`` counts
     further tries of a request that got no answer; a :class:`Patience` says more.
-    ``transport`` is an httpx2 transport, for proxies and certificates.
+    ``transport`` is an httpx2 transport, for proxies and certificates; those of
+    the environment are not used.
 
     The server is asked what it is and what it can do right here, with one to
     three requests of a few tokens; ``probe`` has what was found. Raises
@@ -74,10 +76,12 @@ class RemoteEngine:
     ) -> None:
         if form not in _FORMS:
             raise OptionError(f"form={form!r}; it is one of {', '.join(_FORMS)}")
-        if not 0 < timeout < 1e9 or (context is not None and context < 1):
-            raise OptionError(
-                "timeout= is a number of seconds above 0, and context= is 1 or more, or None"
-            )
+        if not (isinstance(timeout, int | float) and 0 < timeout < 1e9):
+            raise OptionError(f"timeout={timeout!r}; it is a number of seconds above 0")
+        if context is not None and not (isinstance(context, int) and context >= 1):
+            raise OptionError(f"context={context!r}; it is a number of tokens, 1 or more, or None")
+        if not isinstance(retries, int | Patience):
+            raise OptionError(f"retries={retries!r}; it is a number of tries, or a Patience")
         patience = Patience(retries) if isinstance(retries, int) else retries
         self._tokenizer = None if tokenizer is None else wrap(tokenizer)
         self._client = Client(
@@ -252,11 +256,14 @@ def _without_parameters(chat: Mapping[str, Any] | None) -> frozenset[str]:
     """The tools of a chat request that certainly take no arguments."""
     tools = [tool for tool in (chat or {}).get("tools") or () if isinstance(tool, dict)]
     functions = [tool.get("function") or tool for tool in tools]
-    return frozenset(
-        str(function.get("name"))
-        for function in functions
-        if not any((function.get("parameters") or {}).get(word) for word in _PARAMETERS)
-    )
+    return frozenset(str(one.get("name")) for one in functions if _takes_nothing(one))
+
+
+def _takes_nothing(function: Any) -> bool:
+    if not isinstance(function, dict):
+        return False
+    schema = function.get("parameters") or {}
+    return isinstance(schema, dict) and not any(map(schema.get, _PARAMETERS))
 
 
 _PARAMETERS: Final = ("properties", "required", "$ref", "allOf", "anyOf", "oneOf")

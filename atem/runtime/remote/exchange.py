@@ -32,14 +32,24 @@ def shape_of(server: Server, *, chat: bool) -> tuple[str, Read]:
 
 
 def deltas(
-    client: Client, line: Line, path: str, body: Mapping[str, Any], read: Read
+    client: Client,
+    line: Line,
+    path: str,
+    body: Mapping[str, Any],
+    read: Read,
+    *,
+    short: bool = False,
 ) -> Iterator[Delta]:
-    """What each event of the answer adds. Raises what ``Line.open`` and ``objects`` raise."""
+    """What each event of the answer adds; a ``short`` answer has to be over within the timeout.
+
+    Raises what ``Line.open`` and ``objects`` raise.
+    """
     response = line.open(path, encoded(body))
-    for event in objects(line, response, client.faults):
-        with understood(client.faults):
-            delta = read(Fields(event))
-        yield delta
+    with line.within(client.patient) if short else contextlib.nullcontext():
+        for event in objects(line, response, client.faults):
+            with understood(client.faults):
+                delta = read(Fields(event))
+            yield delta
 
 
 @contextlib.contextmanager

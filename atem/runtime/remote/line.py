@@ -1,9 +1,10 @@
 """One exchange with a server: opened with patience, read once, cut from any thread.
 
 Rules: a request is sent again only before the first byte of an answer's body,
-never after it. Every exchange has a connection of its own, so that ending one
-ends the server's work on it, at once, and touches no other. Redirections are
-not followed.
+never after it. The transport's timeouts begin again with every byte, so
+everything but an answer's events has a time as a whole too. Every exchange has
+a connection of its own, so that ending one ends the server's work on it, at
+once, and touches no other. Redirections are not followed.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import socket
 import threading
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from ...errors import EngineClosed, MissingExtra
+from ...errors import EngineClosed, MissingExtra, OptionError, RemoteError
 from .faults import Faults, bounded
 from .patience import RETRIED, Patience
 
@@ -52,24 +53,28 @@ class Client:
         patience: Patience,
         transport: Any = None,
     ) -> None:
-        """Raises MissingExtra without httpx2."""
+        """Raises MissingExtra without httpx2, OptionError for an address that none can be."""
         httpx = import_httpx()
         self.faults = Faults(root, key)
         self.patience = patience
-        self.patient = httpx.Timeout(timeout, connect=min(timeout, 10.0), pool=None)
-        self.brief = httpx.Timeout(min(timeout, 10.0), pool=None)
+        self.patient: httpx2.Timeout = httpx.Timeout(timeout, connect=min(timeout, 10.0), pool=None)
+        self.brief: httpx2.Timeout = httpx.Timeout(min(timeout, 10.0), pool=None)
         self.closed = False
         self._lines: set[Line] = set()
-        self._lock = threading.Lock()
-        self._http: httpx2.Client = httpx.Client(
-            base_url=root,
-            headers=_HEADERS | _authorization(key),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
-            follow_redirects=False,
-            # Neither proxies nor a .netrc file of the environment: what is sent where is said here.
-            trust_env=False,
-            transport=transport,
-        )
+        # An iterator that is collected while this thread holds the lock takes it once more.
+        self._lock = threading.RLock()
+        try:
+            self._http: httpx2.Client = httpx.Client(
+                base_url=root,
+                headers=_HEADERS | _authorization(key),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=0),
+                follow_redirects=False,
+                # No proxies and no .netrc file of the environment: what goes where is said here.
+                trust_env=False,
+                transport=transport,
+            )
+        except (httpx.InvalidURL, UnicodeError):
+            raise OptionError("url= can't be read as an address; is its host a name?") from None
 
     def line(self) -> Line:
         """A new exchange. Raises EngineClosed after ``close``."""
@@ -112,6 +117,7 @@ class Line:
         self._response: httpx2.Response | None = None
         self._sockets: list[socket.socket] = []
         self._cut = threading.Event()
+        self._late = False
 
     def __enter__(self) -> Self:
         return self
@@ -132,8 +138,7 @@ class Line:
     def cut(self) -> None:
         """End the connection, from any thread; one that waits for the server wakes up."""
         self._cut.set()
-        for connection in tuple(self._sockets):
-            _shut(connection)
+        self._shut_all()
 
     def close(self) -> None:
         """Close the connection, from the thread that reads from it."""
@@ -155,10 +160,25 @@ class Line:
             tried += 1
 
     def read(self, limit: int) -> bytes:
-        """Up to ``limit`` bytes of the body. Raises RemoteError if it breaks off."""
-        with self.faults():
+        """Up to ``limit`` bytes of the body. Raises RemoteError if it breaks off or trickles."""
+        with self.within(self._client.brief), self.faults():
             assert self._response is not None
-            return bounded(self._response.iter_bytes(), limit)
+            return bounded(self._response.iter_raw(), limit)
+
+    @contextlib.contextmanager
+    def within(self, timeout: httpx2.Timeout) -> Iterator[None]:
+        """A time after which RemoteError is raised, even if single bytes come all the while."""
+        watch = threading.Timer(timeout.read or 0.0, self._expire)
+        watch.daemon = True
+        watch.start()
+        try:
+            yield
+        except RemoteError:
+            self._require_in_time(timeout)
+            raise
+        finally:
+            watch.cancel()
+        self._require_in_time(timeout)
 
     @contextlib.contextmanager
     def faults(self) -> Iterator[None]:
@@ -166,7 +186,8 @@ class Line:
         httpx = import_httpx()
         try:
             yield
-        except (httpx.HTTPError, httpx.StreamError, OSError, ValueError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, RuntimeError) as error:
+            # RuntimeError is also a client's that another thread closed.
             # The transport's own error is left out: its request carries the key.
             raise self._client.faults.error(_described(error)) from None
 
@@ -176,7 +197,7 @@ class Line:
         """An answer of status 200, or how long to wait before the next try."""
         httpx = import_httpx()
         patience, last = self._client.patience, tried >= self._client.patience.retries
-        with self.faults():
+        with self.within(self._patience_for(body)), self.faults():
             try:
                 response = self._send(path, body)
             except (httpx.ConnectError, httpx.ConnectTimeout):
@@ -184,6 +205,7 @@ class Line:
                     raise
                 return None, patience.wait(tried, None)
         if response.status_code == 200:
+            self._require_plain(response)
             return response, 0.0
         if last or response.status_code not in RETRIED:
             self._refuse(response)
@@ -198,11 +220,35 @@ class Line:
             path,
             content=body,
             headers={} if body is None else {"Content-Type": "application/json"},
-            timeout=self._client.patient if body else self._client.brief,
+            timeout=self._patience_for(body),
             extensions={"trace": self._trace},
         )
         self._response = self._http.send(request, stream=True)
         return self._response
+
+    def _patience_for(self, body: bytes | None) -> httpx2.Timeout:
+        return self._client.brief if body is None else self._client.patient
+
+    def _require_plain(self, response: httpx2.Response) -> None:
+        """Nothing is unpacked: a few bytes could become any number."""
+        packed = response.headers.get("content-encoding", "identity")
+        if packed.strip().lower() != "identity":
+            said = self._client.faults.quoted(packed, 40)
+            raise self._client.faults.error(
+                f"answered in the Content-Encoding {said} where none was asked for; "
+                "is there a proxy that compresses?"
+            )
+
+    def _require_in_time(self, timeout: httpx2.Timeout) -> None:
+        if self._late:
+            raise self._client.faults.error(
+                f"was not ready after {timeout.read:g} seconds, though bytes came; "
+                "is it overloaded?"
+            ) from None
+
+    def _expire(self) -> None:
+        self._late = True
+        self._shut_all()
 
     def _refuse(self, response: httpx2.Response) -> None:
         status, faults = response.status_code, self._client.faults
@@ -220,8 +266,12 @@ class Line:
             connection = info["return_value"].get_extra_info("socket")
             if isinstance(connection, socket.socket):
                 self._sockets.append(connection)
-                if self.is_cut:
+                if self.is_cut or self._late:
                     _shut(connection)
+
+    def _shut_all(self) -> None:
+        for connection in tuple(self._sockets):
+            _shut(connection)
 
     def _sleep(self, seconds: float) -> None:
         sleep = self._client.patience.sleep

@@ -17,7 +17,7 @@ from ...engine import GREEDY, Request
 from ...errors import OptionError, RemoteError, Unsupported
 from . import bodies
 from .exchange import deltas, shape_of
-from .servers import OPENAI, Server, named, recognised
+from .servers import OPENAI, named, recognised
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,12 +34,17 @@ CONTEXT: Final = 131072
 
 _SLOTS: Final = 64
 _LONGEST: Final = 10_000
+_ASKED: Final = 48
+"""Tokens that a probe asks for at most."""
+
 _LISTING: Final = 4 * 1024 * 1024
 _ABSENT: Final = frozenset({404, 405, 501})
 _REFUSED_PROMPT: Final = frozenset({400, 422})
+_FEW: Final = 4
+_SAID: Final = "Say hi."
 _PROMPT: Final = (
     (wire.BEGIN_OF_TEXT, True), (wire.START, True), (wire.USER, False), (wire.MESSAGE, True),
-    ("Say hi.", False), (wire.EOT, True), (wire.START, True),
+    (_SAID, False), (wire.EOT, True), (wire.START, True),
     (f"{wire.ASSISTANT} {wire.TO}{wire.USER}", False),
 )  # fmt: skip
 """After it ``<|message|>`` must come: a header that only lacks its end."""
@@ -99,7 +104,7 @@ class Prober:
         self.server = recognised(models, header) if server == "auto" else named(server)
         facts = self._get(self.server.version) if self.server.version else {}
         self._version = str(facts.get("version") or facts.get("build_info") or "")[:100]
-        self._model = _model(models, model, self.server)
+        self._model = self._named(models) if model is None else model
         self._slots = _whole(facts.get("total_slots")) or _SLOTS
         self._context = context or _context(models, self._model, facts) or self._unknown_context()
 
@@ -139,7 +144,7 @@ class Prober:
     def _small(self, kind: PromptKind) -> dict[str, Any]:
         """A request whose answer must be a framing token; with its id at hand, is made to be."""
         text = "".join(part for part, _ in _PROMPT)
-        body = self._body(self._ids() if kind == "ids" else text, 4)
+        body = self._body(self._ids() if kind == "ids" else text, _FEW)
         number = self._message_id()
         if number is not None:
             native = self.server.limit != "max_tokens"
@@ -172,7 +177,12 @@ class Prober:
     def _survival(self, seen: _Seen) -> Answer:
         """Whether the answer comes as ids or as text that has its framing."""
         number = self._message_id()
-        if seen.ids and number in seen.ids:
+        if any(part in seen.text.partition(wire.MESSAGE)[0] for part in (wire.START, _SAID)):
+            raise self._client.faults.error(
+                "it repeats the prompt before its answer, so that old calls would be new ones; "
+                "switch echo off in the server"
+            )
+        if number is not None and number in seen.ids:
             return "ids"
         if seen.ids and number is not None and wire.MESSAGE in seen.text:
             raise self._client.faults.error(
@@ -202,7 +212,7 @@ class Prober:
         return counted[0] == 2
 
     def _chat(self) -> Probe:
-        asked = Request([], GREEDY, max_tokens=48, chat={"messages": _SAY_HI})
+        asked = Request([], GREEDY, max_tokens=_ASKED, chat={"messages": _SAY_HI})
         body = bodies.chat(self.server, asked, model=self._model, context=self._context)
         seen = self._ask(body, chat=True)
         start = seen.text.lstrip()[:300]
@@ -241,15 +251,17 @@ class Prober:
 
     def _ask(self, body: Mapping[str, Any], *, chat: bool = False) -> _Seen:
         path, read = shape_of(self.server, chat=chat)
-        seen = _Seen()
+        seen, limit = _Seen(), body.get(self.server.limit) or _ASKED
         with self._client.line() as line:
-            for delta in deltas(self._client, line, path, body, read):
+            for delta in deltas(self._client, line, path, body, read, short=True):
                 seen.text += delta.text
                 seen.ids += delta.ids
                 seen.apart = seen.apart or bool(delta.reasoning or delta.calls)
                 seen.counted = delta.counted or seen.counted
-                if len(seen.text) + len(seen.ids) > _LONGEST:
-                    raise self._client.faults.error("a few tokens were asked for; it doesn't stop")
+                if len(seen.text) > _LONGEST or len(seen.ids) > limit:
+                    raise self._client.faults.error(
+                        "a few tokens were asked for; it doesn't stop, or repeats the prompt"
+                    )
         return seen
 
     def _models(self) -> tuple[list[Mapping[str, Any]], str]:
@@ -277,12 +289,26 @@ class Prober:
                 self._notes.append(f"{path} can't be read")
                 return {}
 
+    def _named(self, models: Sequence[Mapping[str, Any]]) -> str:
+        """The name to ask for. Raises OptionError if there are several."""
+        # vLLM lists adapters beside the model that they change.
+        ids = [model.get("id") for model in models if not model.get("parent")]
+        names = [name for name in ids if isinstance(name, str) and name]
+        if len(names) == 1:
+            return names[0]
+        if self.server.name == "mlx":
+            return "default_model"
+        if names or self.server is OPENAI:
+            shown = ", ".join(self._client.faults.quoted(name, 60) for name in names[:4])
+            raise OptionError(f"the server has the models {shown or '(none)'}; set model=")
+        return ""
+
     def _unknown_context(self) -> int:
         self._notes.append(f"its context is unknown; {CONTEXT} is assumed, context= sets it")
         return CONTEXT
 
 
-_SAY_HI: Final = [{"role": "user", "content": "Say hi."}]
+_SAY_HI: Final = [{"role": "user", "content": _SAID}]
 
 
 def _object(body: bytes) -> Mapping[str, Any]:
@@ -295,21 +321,6 @@ def _object(body: bytes) -> Mapping[str, Any]:
 
 def _whole(value: object) -> int | None:
     return value if type(value) is int and value > 0 else None
-
-
-def _model(models: Sequence[Mapping[str, Any]], wanted: str | None, server: Server) -> str:
-    """The name to ask for. Raises OptionError if there are several and none was named."""
-    if wanted is not None:
-        return wanted
-    # vLLM lists adapters beside the model that they change.
-    names = [str(model["id"]) for model in models if model.get("id") and not model.get("parent")]
-    if len(names) == 1:
-        return names[0]
-    if server.name == "mlx":
-        return "default_model"
-    if names or server is OPENAI:
-        raise OptionError(f"the server has the models {names[:4]}; say which one by model=")
-    return ""
 
 
 def _context(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from ... import wire
 from ...engine import Step
+from ...errors import TokenError
 from ...wire import Piece
 from ..detokenizer import Detokenizer
 from ..stops import StopStrings
@@ -47,6 +48,7 @@ class Tokens:
     def __init__(self, tokenizer: Tokenizer, stops: Sequence[str]) -> None:
         self._detokenizer = Detokenizer(tokenizer)
         self._stops = StopStrings(stops)
+        self._tokenizer = tokenizer
         self._plain = None in map(tokenizer.special_id, wire.REQUIRED_SPECIALS)
         self._eom = tokenizer.special_id(wire.EOM)
 
@@ -56,11 +58,17 @@ class Tokens:
         return self._stops.found
 
     def take(self, delta: Delta) -> tuple[Piece, ...] | str:
-        """The pieces of the delta's ids. Raises Malformed for text that has none."""
+        """The pieces of the delta's ids.
+
+        Raises Malformed for text that has none, and for an id that the tokenizer hasn't.
+        """
         if delta.text and not delta.ids:
             raise Malformed("there is text without token ids, which were asked for")
-        if delta.finish == "stop" and self._eom in (delta.stopped_by, *delta.ids[-1:]):
+        ends = (delta.stopped_by, *delta.ids[-1:])
+        if delta.finish == "stop" and self._eom is not None and self._eom in ends:
             raise Malformed(_STOPS_EARLY)
+        for number in delta.ids:
+            self._require_known(number)
         pieces = [piece for number in delta.ids for piece in self._detokenizer.take(number)]
         return self._shown(self._stops.take(pieces))
 
@@ -68,6 +76,14 @@ class Tokens:
         """The rest of a character, and what may have begun a stop string."""
         pieces = self._stops.take(self._detokenizer.flush())
         return self._shown(pieces + ([] if self.found else self._stops.flush()))
+
+    def _require_known(self, number: int) -> None:
+        try:
+            self._tokenizer.token_bytes(number)
+        except TokenError:
+            raise Malformed(
+                f"the id {number} is not in tokenizer=; pass that of the model that it serves"
+            ) from None
 
     def _shown(self, pieces: list[Piece]) -> tuple[Piece, ...] | str:
         return _joined(pieces) if self._plain else tuple(pieces)
@@ -78,6 +94,7 @@ class Text:
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._stops = StopStrings(stops)
+        self._tail = ""
 
     @property
     def found(self) -> bool:
@@ -91,6 +108,9 @@ class Text:
         """
         if delta.reasoning or delta.calls:
             raise Malformed("reasoning or calls came apart from the text, which were one before")
+        self._tail = (self._tail + delta.text)[-len(wire.EOM) :]
+        if delta.finish == "stop" and self._tail == wire.EOM:
+            raise Malformed(_STOPS_EARLY)
         return _joined(self._stops.take([Piece(delta.text)] if delta.text else []))
 
     def end(self, finish: Finish) -> str:
@@ -113,8 +133,8 @@ def steps(
 ) -> Iterator[Step]:
     """The steps of an answer.
 
-    Raises Malformed for one that ends without a reason or goes on after it or
-    beyond ``limit`` ids, and where log-probabilities were asked for and don't
+    Raises Malformed for one that ends without a reason or for two, goes on
+    after it or beyond ``limit`` ids, and where log-probabilities were asked for and don't
     come with the ids.
     """
     last: Delta | None = None
@@ -125,12 +145,12 @@ def steps(
         if limit is not None and count > limit:
             raise Malformed(f"{limit} tokens were asked for, and more came")
         cached = delta.cached if delta.cached is not None else cached
-        if last is not None and delta.says:
+        if last is not None and (delta.says or delta.finish not in (None, last.finish)):
             raise Malformed("the answer goes on after its end")
         if delta.stopped_by == wire.EOM:
             raise Malformed(_STOPS_EARLY)
         if delta.finish is not None:
-            last = delta
+            last = last or delta  # one that comes twice has its text in the first
         elif delta.says:
             piece = writer.take(delta)
             yield _step(delta, piece, "stop" if writer.found else None, cached, logprobs)

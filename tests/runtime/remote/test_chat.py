@@ -193,6 +193,10 @@ BAD = {
     "quote in a key": json.dumps({'pa"th': "a"}),
     "tag in a key": json.dumps({"<atem:invoke>": "a"}),
     "empty key": json.dumps({"": "a"}),
+    "half a pair": json.dumps({"path": "\ud800"}),
+    "half a pair as it is": json.dumps({"path": "\ud800"}, ensure_ascii=False),
+    "half a pair deep": json.dumps({"deep": {"a": "\ud800"}}),
+    "half a pair in a key": json.dumps({"\ud800": "a"}),
 }
 
 
@@ -240,6 +244,11 @@ def test_an_id_tells_calls_apart_that_share_an_index_or_have_none():
         assert calls(read) == [("write", {"n": 1}), ("write", {"n": 2})]
 
 
+def test_a_call_that_repeats_its_id_and_name_is_one_call():
+    first, second = (call("ports.all", part, index=None, id="a") for part in ("", "{}"))
+    assert calls(turn(first, second)) == [("ports.all", {})]
+
+
 def test_a_name_that_changes_is_no_call():
     read = turn(call("write", '{"path":'), call("ports.all", '"a"}'))
     assert (calls(read), len(read.rejected)) == ([], 1)
@@ -251,6 +260,13 @@ def test_a_name_that_changes_is_no_call():
 def test_a_name_without_a_form_on_the_wire_is_no_call(name):
     read = turn(call(name, '{"path": "a"}'))
     assert read.calls == ()
+
+
+@pytest.mark.parametrize("channel", ["self", "user"])
+def test_a_call_to_a_channel_is_a_rejection_and_no_words(channel):
+    read = turn(call(channel, '{"path": "a"}'))
+    assert (read.reasoning, read.content, read.calls) == ("", "", ())
+    assert [(one.raw_name, one.reason) for one in read.rejected] == [(channel, "malformed")]
 
 
 def test_a_legacy_function_call_is_a_call():
@@ -283,6 +299,32 @@ def test_arguments_have_a_limit():
     part = call(arguments="x" * (MAX_HELD // 2))
     with pytest.raises(Malformed, match="more than"):
         steps(part, part, part)
+
+
+def test_calls_without_arguments_have_a_limit_too():
+    deltas = (
+        {"tool_calls": [{"index": n} for n in range(k, k + 1000)]} for k in range(0, 10**6, 1000)
+    )
+    with pytest.raises(Malformed, match="more than"):
+        steps(*deltas)
+
+
+def test_an_answer_that_was_cut_does_not_end_twice():
+    events = [chunk(call(arguments='{"path": "a"}')), chunk(finish="length"), chunk(finish="stop")]
+    with pytest.raises(Malformed, match="goes on"):
+        list(steps_of((chat_chunk(Fields(one)) for one in events), Frames(), None))
+
+
+@pytest.mark.parametrize(
+    "tools", [[{"function": "a"}], [{"name": "a", "parameters": [1]}], [5], {"a": 1}]
+)
+def test_tools_of_a_strange_shape_are_the_servers_business(tools):
+    def answer(body):
+        return [{"content": "hi"}, "stop"]
+
+    with speaking("vllm", chat=answer) as server, engine(server, form="chat") as remote:
+        given_ = list(remote.generate(Request(PROMPT, GREEDY, chat=CHAT | {"tools": tools})))
+    assert atem.parse(given_).content == "hi"
 
 
 hostile = st.lists(
@@ -354,6 +396,7 @@ def test_how_a_server_cuts_its_deltas_changes_nothing(reasoning, content, sent, 
         {"content": 5},
         {"content": ["a"]},
         {"reasoning": {"text": "a"}},
+        {"reasoning": "a", "reasoning_content": "b"},
         {"tool_calls": {"a": 1}},
         {"tool_calls": [7]},
         {"tool_calls": [{"index": "0"}]},

@@ -105,6 +105,35 @@ def test_a_server_that_does_not_stop_is_not_listened_to_for_ever():
         probed(server)
 
 
+def test_a_server_that_repeats_the_prompt_is_refused():
+    echo = "<|begin_of_text|><|start|>user<|message|>Say hi.<|eot|><|start|>assistant to=user"
+    for repeated in (echo, "userSay hi.assistant to=user<|message|>"):
+        with (
+            wires(probes=[whole(text_event(repeated, "length"))]) as server,
+            pytest.raises(RemoteError, match="repeats the prompt"),
+        ):
+            probed(server)
+
+
+def test_ids_beyond_those_that_were_asked_for_are_refused():
+    message = TOKENIZER.special_id("<|message|>")
+    choice = {"index": 0, "text": "", "token_ids": [message] * 5, "finish_reason": "length"}
+    with (
+        wires(probes=[whole(event({"choices": [choice]}))]) as server,
+        pytest.raises(RemoteError, match="repeats the prompt"),
+    ):
+        probed(server, tokenizer=TOKENIZER)
+
+
+def test_names_of_models_are_quoted_with_an_end_and_without_the_key():
+    names = ["sk-secret" + "x" * 9000, "b"]
+    get = {"/v1/models": as_json({"data": [{"id": name} for name in names]})}
+    with wires(get=get) as server, pytest.raises(OptionError) as caught:
+        probed(server, api_key="sk-secret")
+    assert "sk-" not in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
 def test_what_is_not_found_out_is_noted():
     uncounted = whole(text_event("x", "length"))
     get = {"/v1/models": as_json({"data": [{"id": "m"}]})}
@@ -214,7 +243,17 @@ def test_a_chat_without_framing_or_words_is_refused(chunks, said):
 
 @pytest.mark.parametrize(
     "options",
-    [{"form": "grpc"}, {"server": "ollama"}, {"timeout": 0}, {"context": 0}, {"retries": -1}],
+    [
+        {"form": "grpc"},
+        {"server": "ollama"},
+        {"timeout": 0},
+        {"timeout": None},
+        {"context": 0},
+        {"context": "9"},
+        {"retries": -1},
+        {"retries": None},
+        {"api_key": 5},
+    ],
 )
 def test_an_option_that_can_not_work_is_refused(options):
     with wires(probes=[PROBED, COUNTED]) as server, pytest.raises(OptionError):

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from atem.engine import Sampling
 from atem.errors import RemoteError
 from atem.runtime.remote.answers import Delta
-from atem.runtime.remote.reading import Text, steps
+from atem.runtime.remote.reading import Text, Tokens, steps
 from atem.wire import Piece
 from tests.runtime.remote.asking import TOKENIZER, ask, engine, text_of
 from tests.runtime.remote.wires import (
@@ -150,6 +151,8 @@ BROKEN = {
     "error event": (whole(b'event: error\ndata: {"message": "CUDA died"}\n\n'), "CUDA died"),
     "error object": (whole(event({"object": "error", "message": "CUDA died"})), "CUDA died"),
     "error after the end": (whole(text_event("a", "stop") + event({"error": "too late"})), "too late"),
+    "two reasons": (whole(text_event("a", "length") + text_event("", "stop") + DONE), "goes on after its end"),
+    "packed": (whole(BODY, Content_Encoding="gzip"), "Content-Encoding 'gzip'"),
     "no JSON": (whole(event("{oops")), "no JSON"),
     "no object": (whole(event([1])), "no JSON object"),
     "deep": (whole(event("[" * 200_000)), "no JSON"),
@@ -162,6 +165,7 @@ BROKEN = {
         whole(event({"choices": [{"index": 0, "text": "", "finish_reason": "stop", "stop_reason": "<|eom|>"}]})),
         "take it out of the stop tokens",
     ),
+    "end of a message last": (whole(text_event("a<|eo") + text_event("m|>", "stop")), "take it out of the stop tokens"),
     "an answer in one piece": (as_json({"choices": [{"text": "whole"}]}), "answered application/json"),
     "an error page": (whole(b"<html>", kind="text/html"), "answered text/html"),
 }  # fmt: skip
@@ -186,6 +190,7 @@ def ids_event(ids, finish=None, **more):
         (ids_event([5], "stop", matched_stop=EOM), "take it out of the stop tokens"),
         (ids_event([5] * 65), "more came"),
         (ids_event([-1]), "no token id"),
+        (ids_event([10**30]), "not in tokenizer="),
         (ids_event([True]), "no token id"),
         (text_event("x"), "without token ids"),
     ],
@@ -198,6 +203,43 @@ def test_ids_that_can_not_be_the_answers_are_an_error(body, said):
         pytest.raises(RemoteError, match=said),
     ):
         list(remote.generate(ask()))
+
+
+def test_a_reason_that_comes_twice_takes_no_text_away(pair):
+    body = text_event("a") + text_event("b", "stop") + text_event("", "stop") + DONE
+    assert text_of(run(pair, whole(body))) == "ab"
+
+
+def test_half_of_a_surrogate_pair_is_replaced(pair):
+    body = text_event("a\ud83d") + text_event("\ude00b \ud83d\ude00\ufeff", "stop")
+    assert text_of(run(pair, whole(body))) == "a\ufffd\ufffdb \U0001f600\ufeff"
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1" + "0" * 400, "true"])
+def test_a_log_probability_that_is_no_number_is_an_error(number):
+    probe = whole(ids_event([MESSAGE], "length"))
+    body = ids_event([5], "stop", logprobs={"token_logprobs": [-0.5]})
+    with (
+        wires(whole(body.replace(b"-0.5", number.encode())), probes=[probe]) as server,
+        engine(server, tokenizer=TOKENIZER) as remote,
+        pytest.raises(RemoteError, match="no number"),
+    ):
+        list(remote.generate(ask(sampling=Sampling(temperature=0, logprobs=0))))
+
+
+class WithoutEom:
+    """A tokenizer whose model has no end of a message."""
+
+    def __getattr__(self, name):
+        return getattr(TOKENIZER, name)
+
+    def special_id(self, text):
+        return None if text == "<|eom|>" else TOKENIZER.special_id(text)
+
+
+def test_a_tokenizer_without_an_end_of_message_can_stop():
+    found = list(steps([Delta(ids=(EOT,), finish="stop")], Tokens(WithoutEom(), ()), None))
+    assert [step.finish for step in found] == ["stop"]
 
 
 def test_an_end_of_message_inside_an_answer_is_no_end():
