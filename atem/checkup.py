@@ -64,7 +64,7 @@ class Checkup:
 
 @dataclass(slots=True)
 class _Patient:
-    """What the checks look at; ``None`` for what could not be opened."""
+    """What the checks look at. ``tokenizer`` is found by the check of that name, or stays None."""
 
     path: Path
     checkpoint: Checkpoint
@@ -186,10 +186,7 @@ def _template(patient: _Patient) -> Check:
     except CheckpointError as error:
         advice = "atem renders its own prompt; a server that uses the template may fail as well"
         return Check("template", "warn", str(error), advice)
-    ours = render(
-        [Message("user", "Hello"), Message("assistant", "Hi."), Message("user", "And now?")],
-        current_date=DEFAULT_DATE,
-    ).text()
+    ours = render(_MESSAGES, current_date=DEFAULT_DATE).text()
     if theirs == ours:
         return Check("template", "ok", "writes the prompt that atem writes")
     place = next(
@@ -205,12 +202,13 @@ def _template(patient: _Patient) -> Check:
     )
 
 
+_MESSAGES: Final = [
+    Message("user", "Hello"),
+    Message("assistant", "Hi."),
+    Message("user", "And now?"),
+]
 _CONVERSATION: Final[dict[str, Any]] = {
-    "messages": [
-        {"role": "user", "content": "Hello"},
-        {"role": "assistant", "content": "Hi."},
-        {"role": "user", "content": "And now?"},
-    ],
+    "messages": [{"role": each.role, "content": each.content} for each in _MESSAGES],
     "add_generation_prompt": True,
     "bos_token": wire.BEGIN_OF_TEXT,
     "current_date": DEFAULT_DATE,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import CheckpointError, MissingExtra, UnsafeCheckpoint
@@ -24,6 +25,8 @@ MAX_OUTPUT: Final = 4 * 1024 * 1024
 MAX_MEMORY: Final = 1024**3
 SECONDS: Final = 5
 
+_WORKER: Final = Path(__file__).with_name("template_worker.py")
+
 
 def render_template(template: str, variables: Mapping[str, Any]) -> str:
     """What ``template`` makes of ``variables``, which must be JSON.
@@ -36,15 +39,21 @@ def render_template(template: str, variables: Mapping[str, Any]) -> str:
         raise UnsafeCheckpoint(
             f"the chat template has {len(template)} characters, {MAX_TEMPLATE} are the limit"
         )
-    answer = _run(json.dumps({"template": template, "variables": dict(variables)}))
-    match answer:
+    task = {
+        "template": template,
+        "variables": dict(variables),
+        "seconds": SECONDS,
+        "memory": MAX_MEMORY,
+        "output": MAX_OUTPUT,
+    }
+    match _run(json.dumps(task)):
         case {"text": str(text)}:
             return text
         case {"missing": _}:
             raise MissingExtra("engine", "rendering a chat template")
         case {"forbidden": why}:
             raise UnsafeCheckpoint(f"the chat template does what no template needs: {_quoted(why)}")
-        case _:
+        case answer:
             raise CheckpointError(f"the chat template fails: {_quoted(answer.get('error'))}")
 
 
@@ -55,8 +64,8 @@ def _quoted(text: object) -> str:
 
 def _run(task: str) -> dict[str, Any]:
     try:
-        done = subprocess.run(  # noqa: S603 - our own interpreter and our own module
-            [sys.executable, "-I", "-c", _WORKER],
+        done = subprocess.run(  # noqa: S603 - our own interpreter and our own script
+            [sys.executable, "-I", _WORKER],
             input=task.encode(),
             capture_output=True,
             timeout=SECONDS + 5,  # the worker's own limit comes first, where there is one
@@ -70,40 +79,3 @@ def _run(task: str) -> dict[str, Any]:
         return {"forbidden": "it wants more time or memory than it gets"}
     return answer
 
-
-_WORKER: Final = f"""
-import json, sys
-try:
-    import resource
-    resource.setrlimit(resource.RLIMIT_CPU, ({SECONDS}, {SECONDS}))
-    resource.setrlimit(resource.RLIMIT_AS, ({MAX_MEMORY}, {MAX_MEMORY}))
-except (ImportError, OSError, ValueError):
-    pass  # no such limits on this system; the parent's time limit remains
-task = json.load(sys.stdin)
-try:
-    from jinja2 import TemplateError
-    from jinja2.exceptions import SecurityError
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-except ImportError:
-    answer = {{"missing": True}}
-else:
-    def fail(message):
-        raise TemplateError(message)
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
-    )
-    environment.globals["raise_exception"] = fail
-    environment.filters["tojson"] = lambda value, indent=None: json.dumps(
-        value, ensure_ascii=False, indent=indent
-    )
-    try:
-        text = environment.from_string(task["template"]).render(task["variables"])
-        answer = {{"text": text}}
-        if len(text) > {MAX_OUTPUT}:
-            answer = {{"forbidden": "it writes %d characters" % len(text)}}
-    except (SecurityError, MemoryError, RecursionError) as error:
-        answer = {{"forbidden": "%s %s" % (type(error).__name__, error)}}
-    except Exception as error:
-        answer = {{"error": "%s: %s" % (type(error).__name__, str(error)[:300])}}
-json.dump(answer, sys.stdout)
-"""
