@@ -74,8 +74,8 @@ class Factor:
 class Blocks:
     """The codec of a matrix ``shape`` [out, in] that is stored as ``codes`` and scales.
 
-    ``unpack`` makes values [n, in] of the bytes of n rows of ``codes``. It is
-    made by the functions of ``affine``, ``fp4`` and ``fp8``, which check the parts.
+    ``unpack`` makes values [n, in] of the bytes of n rows of ``codes``. It is made
+    by the functions of ``affine``, ``fp4``, ``fp8`` and ``gguf``, which check the parts.
     """
 
     encoding: str
