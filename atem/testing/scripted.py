@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from operator import index
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex, TypeAlias, cast
 
 import numpy as np
 
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     its steps."""
 
 _CONTROL: Final = re.compile("(" + "|".join(map(re.escape, wire.CONTROL)) + ")")
+MOST: Final = 1 << 20
+"""Ids that a scripted model may have; each of its steps looks at all of them."""
+
 _NEVER: Final = -1e30
 """The logit of every other token: finite, and out of reach of any temperature and penalty."""
 
@@ -57,7 +61,7 @@ class ScriptedEngine:
     token; or it is steps, which are given out as they are, the last one with a
     ``finish``. ``requests`` holds what was asked so far.
     ``generate`` raises EngineError when the script is over, and OptionError
-    for a turn without a token or an end.
+    for a turn without a token or an end, or with something else in it.
     """
 
     def __init__(
@@ -76,6 +80,8 @@ class ScriptedEngine:
             features=FEATURES,
         )
         self.requests: list[Request] = []
+        if isinstance(turns, str):
+            raise OptionError(f"turns={turns!r} is one text; pass a list of turns, or a callable")
         self._answer = turns if callable(turns) else _in_order(turns)
         self._closed = False
 
@@ -87,7 +93,8 @@ class ScriptedEngine:
         turn = self._answer(request)
         if isinstance(turn, str):
             return self._played(request, wire_ids(turn, self.tokenizer))
-        if turn and isinstance(turn[0], Step):
+        _check(turn)
+        if len(turn) and isinstance(turn[0], Step):
             return self._given(cast("Sequence[Step]", turn))
         return self._played(request, cast("Sequence[int]", turn))
 
@@ -107,12 +114,13 @@ class ScriptedEngine:
         return self._while_open(iter(steps))
 
     def _played(self, request: Request, ids: Sequence[int]) -> Iterator[Step]:
-        if not ids:
+        if not len(ids):
             raise OptionError("a scripted turn is empty; it has one token at least")
         if self.info.stop_ids.isdisjoint(ids):
             request = replace(request, max_tokens=min(request.max_tokens or len(ids), len(ids)))
         prompt_ids = request.prompt_ids(self.tokenizer)
-        vocabulary = max(*prompt_ids, *ids, *self.info.stop_ids, _largest(self.tokenizer)) + 1
+        largest = max(*prompt_ids, *ids, *self.info.stop_ids, _largest(self.tokenizer))
+        vocabulary = min(largest + 1, MOST)
         generation = Generation(
             request,
             prompt_ids,
@@ -137,6 +145,20 @@ def _play(generation: Generation, ids: Iterable[int], vocabulary: int) -> Iterat
             yield generation.take(candidates(row, generation.need))
             if generation.last_id == number:  # else it was written by a budget for reasoning
                 break
+
+
+def _check(turn: Any) -> None:
+    """Raise OptionError unless ``turn`` is a sequence of ids or of steps."""
+    parts = turn if hasattr(turn, "__getitem__") else [None]
+    strange = [part for part in parts if not _is_id(part)]
+    if strange and not all(isinstance(part, Step) for part in parts):
+        raise OptionError(
+            f"a scripted turn has {strange[0]!r}; it is a text, or ids below {MOST}, or steps"
+        )
+
+
+def _is_id(part: object) -> bool:
+    return isinstance(part, SupportsIndex) and 0 <= index(part) < MOST
 
 
 def _largest(tokenizer: Tokenizer) -> int:

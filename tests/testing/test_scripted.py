@@ -125,6 +125,25 @@ def test_a_turn_without_a_token_or_one_end_is_refused_by_the_call(turn):
         engine.generate(ask(engine))
 
 
+@pytest.mark.parametrize(
+    "turn", [[-1], [1 << 20], [1.5], [1, "a"], 5, None, [Step(piece="a"), 1], [[1]]]
+)
+def test_a_turn_of_anything_else_is_refused_by_the_call(turn):
+    engine = ScriptedEngine([turn])
+    with pytest.raises(OptionError, match="text, or ids below 1048576, or steps"):
+        engine.generate(ask(engine))
+
+
+def test_one_text_is_no_list_of_turns():
+    with pytest.raises(OptionError, match="pass a list of turns"):
+        ScriptedEngine(HELLO)
+
+
+def test_a_prompt_of_another_vocabulary_is_refused_by_the_call():
+    with pytest.raises(OptionError, match="1000000000000"):
+        ScriptedEngine([HELLO]).generate(Request([10**12]))
+
+
 def test_a_script_that_is_over_says_so_by_the_call():
     engine = ScriptedEngine([])
     with pytest.raises(EngineError, match="script is over"):
