@@ -43,8 +43,8 @@ class RemoteEngine:
     is "completions" (our prompt), "chat" (``Request.chat``, the server's own
     template and parsers) or "auto" (completions if there are any). ``server``
     names the kind of server where its answers don't: vllm, sglang, llama.cpp,
-    mlx or openai. ``timeout`` is seconds without a byte, and seconds for all that
-    comes before an answer's first event. ``retries`` counts
+    mlx or openai. ``timeout`` is seconds without a byte; little more is given
+    to an answer's head, and to a probe as a whole. ``retries`` counts
     further tries of a request that got no answer; a :class:`Patience` says more.
     ``transport`` is an httpx2 transport, for proxies and certificates; those of
     the environment are not used.

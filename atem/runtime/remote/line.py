@@ -167,8 +167,11 @@ class Line:
 
     @contextlib.contextmanager
     def within(self, timeout: httpx2.Timeout) -> Iterator[None]:
-        """A time after which RemoteError is raised, even if single bytes come all the while."""
-        watch = threading.Timer(timeout.read or 0.0, self._expire)
+        """A time after which RemoteError is raised, even if single bytes come all the while.
+
+        It is longer than the transport's own, which tells silence from trickling.
+        """
+        watch = threading.Timer(_whole(timeout), self._expire)
         watch.daemon = True
         watch.start()
         try:
@@ -242,8 +245,7 @@ class Line:
     def _require_in_time(self, timeout: httpx2.Timeout) -> None:
         if self._late:
             raise self._client.faults.error(
-                f"was not ready after {timeout.read:g} seconds, though bytes came; "
-                "is it overloaded?"
+                f"sent bytes for {_whole(timeout):g} seconds and was not ready; is it overloaded?"
             ) from None
 
     def _expire(self) -> None:
@@ -282,6 +284,10 @@ class Line:
             self._response.close()
             self._response = None
         self._sockets.clear()
+
+
+def _whole(timeout: httpx2.Timeout) -> float:
+    return (timeout.connect or 0.0) + (timeout.read or 0.0)
 
 
 def _shut(connection: socket.socket) -> None:
