@@ -102,15 +102,17 @@ class Cache:
         )
 
     def write(self, slot: int, blocks: Sequence[Block]) -> None:
-        """Fill the slot from position 0 with what ``read`` gave, as far as it may be read again."""
-        start = 0
-        end = sum(block[0].shape[1] for block in blocks)
-        for block in blocks:
-            span = range(start, start + block[0].shape[1])
-            start = span.stop
-            for number, (layer, rows) in enumerate(zip(self.layers, block, strict=True)):
-                if not self.sliding[number] or span.stop > end - self.window:
-                    layer[slot].index_copy_(1, self._at(number, span), rows)
+        """Fill the slot from position 0 with what ``read`` gave, blocks of one size.
+
+        Rings get what is still in the window of the position that follows.
+        """
+        size = blocks[0][0].shape[1] if blocks else 1
+        end = size * len(blocks)
+        for number, layer in enumerate(self.layers):
+            first = max(0, end - self.window) // size if self.sliding[number] else 0
+            if kept := blocks[first:]:
+                rows = torch.cat([block[number] for block in kept], 1)
+                layer[slot].index_copy_(1, self._at(number, range(first * size, end)), rows)
 
     def _at(self, number: int, span: range) -> Tensor:
         positions = torch.arange(span.start, span.stop, device=self.layers[0].device)

@@ -42,8 +42,10 @@ class TorchEngine:
 
     ``dtype`` is "float32" or "bfloat16"; "auto" is float32 on the CPU and for
     weights stored so. ``context`` (tokens) may be below the configuration's. Up
-    to ``max_batch`` requests share each pass; more wait. ``prefill_chunk`` is
-    the number of prompt tokens computed at once (1024 on CUDA, 256 on the CPU).
+    to ``max_batch`` requests share each pass; more wait, and where all of those
+    are left unread, one of them makes room and is computed again when it is
+    read. ``prefill_chunk`` is the number of prompt tokens computed at once (1024
+    on CUDA, 256 on the CPU).
     Beginnings of prompts are remembered in blocks of ``block`` tokens, within
     ``prefix_bytes`` (2 GiB on CUDA, 256 MiB on the CPU; 0: not at all). Keys
     and values of running requests are kept within ``cache_bytes`` (None: as far
@@ -92,7 +94,8 @@ class TorchEngine:
         self._schedule = Schedule(max_batch, chunk)
         cache = Cache(
             config, device=place, dtype=DTYPES[number_type], context=context,
-            slack=chunk + block, max_slots=max_batch, limit=cache_bytes,
+            slack=chunk + block, max_slots=max_batch,
+            limit=None if cache_bytes is None else _positive("cache_bytes", cache_bytes, 1),
         )  # fmt: skip
         model = _load(checkpoint, place, DTYPES[number_type], progress)
         static = on_gpu if cuda_graphs is None else cuda_graphs
@@ -220,7 +223,8 @@ class TorchEngine:
         try:
             runner.reserve(*need)
         except Exception as error:
-            if not is_out_of_memory(error) or not len(self._prefix):
+            limited = isinstance(error, OutOfMemory)  # by cache_bytes, which counts no prefixes
+            if limited or not is_out_of_memory(error) or not len(self._prefix):
                 raise
             self._prefix.clear()  # what runs goes before what may come back
             runner.reserve(*need)
@@ -337,12 +341,13 @@ def _load(
 
 def _positive(name: str, value: int | None, default: int) -> int:
     value = default if value is None else value
-    if value < 1:
-        raise OptionError(f"{name}={value}; it is 1 or more")
+    if not isinstance(value, int) or value < 1:
+        raise OptionError(f"{name}={value!r}; it is a whole number, 1 or more")
     return value
 
 
 def _within(name: str, value: int | None, most: int) -> int:
-    if value is not None and not 1 <= value <= most:
-        raise OptionError(f"{name}={value}; it is from 1 to this model's {most}, or None")
-    return most if value is None else value
+    value = _positive(name, value, most)
+    if value > most:
+        raise OptionError(f"{name}={value}; it is at most this model's {most}")
+    return value

@@ -29,8 +29,10 @@ BFLOAT16 = MemoryCheckpoint(
         ({"device": "abacus"}, "abacus"),
         ({"device": "meta"}, "cpu and cuda"),
         ({"dtype": "float16"}, "bfloat16"),
-        ({"context": 513}, "from 1 to this model's 512"),
-        ({"context": 0}, "from 1"),
+        ({"context": 513}, "at most this model's 512"),
+        ({"context": 0}, "1 or more"),
+        ({"cache_bytes": 0}, "cache_bytes=0"),
+        ({"max_batch": "8"}, "max_batch='8'"),
         ({"max_batch": 0}, "max_batch=0"),
         ({"prefill_chunk": 0}, "prefill_chunk=0"),
         ({"prefix_bytes": -1}, "budget"),
@@ -66,10 +68,13 @@ def test_bfloat16_is_what_runs_when_it_is_asked_for():
     assert ids_of(run(engine, ask(some_ids(30), 5)))
 
 
-def test_a_plan_hears_the_type_and_the_free_bytes():
-    dtype, free = TorchEngine.memory(BFLOAT16, device="cpu", dtype="bfloat16", max_batch=2)
-    assert dtype == "bfloat16"
-    assert free is None or free > 0
+def test_a_plan_hears_what_the_options_would_use():
+    needs = TorchEngine.needs(BFLOAT16, device="cpu", dtype="bfloat16", context=99, max_batch=2)
+    assert (needs.dtype, needs.context) == ("bfloat16", 99)
+    assert needs.available is None or needs.available > 0
+    engine = tiny_engine()
+    needs = TorchEngine.needs(MemoryCheckpoint())
+    assert (needs.context, needs.prefix_bytes) == (engine.info.context, engine._prefix.budget)
 
 
 def test_logprobs_are_those_of_the_whole_vocabulary():

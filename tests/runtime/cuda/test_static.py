@@ -79,10 +79,11 @@ def test_rows_that_pad_a_batch_change_nothing_and_are_not_given_back(wanted):
 
 
 def test_buffers_that_grow_are_forgotten_and_recorded_again():
-    expected = [ids_of(run(tiny_engine(stops=False), ask(IDS[n : n + 9], 300))) for n in range(3)]
+    requests = [ask(IDS[n : n + 249], 20) for n in range(3)]
+    expected = [ids_of(run(tiny_engine(stops=False), request)) for request in requests]
     engine = tiny_engine(stops=False)
     graphs = recording(engine._runner)
-    assert in_turns(engine, [ask(IDS[n : n + 9], 300) for n in range(3)]) == expected
+    assert in_turns(engine, requests) == expected
     assert (4, 256) in graphs.recorded
     assert (4, 512) in graphs.recorded
-    assert ids_of(run(engine, ask(IDS[:9], 300))) == expected[0]
+    assert ids_of(run(engine, requests[0])) == expected[0]
