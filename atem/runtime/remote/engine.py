@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ... import wire
-from ...engine import EngineInfo, require_features
+from ...engine import EngineInfo, Step, require_features
 from ...errors import EngineClosed, OptionError, RemoteError, Unsupported
 from ...tokenizer import wrap
 from . import bodies, prompts
@@ -25,7 +25,7 @@ from .reading import Text, Tokens, Writer, steps
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
 
-    from ...engine import Feature, Request, Step
+    from ...engine import Feature, Request
     from ...tokenizer import Tokenizer
     from .line import Line
     from .probe import Probe
@@ -167,6 +167,8 @@ class RemoteEngine:
                 raise
         if self._client.closed:
             raise EngineClosed("the engine was closed during this generation")
+        # Closed by another thread: whoever reads must not take what came for a whole turn.
+        yield Step(finish="abort")
 
     def _body(self, request: Request) -> dict[str, Any]:
         found = self._probe
