@@ -7,34 +7,52 @@ beside the file is preferred to what the file has in it (model.md 5.3).
 
 from __future__ import annotations
 
-import math
-import mmap
 import re
-from contextlib import suppress
+from contextlib import closing
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import numpy as np
-
-from ...errors import CheckpointError, LayoutError
+from ...errors import LayoutError
 from .. import gate
 from ..schemas.gguf import ARCHITECTURES
 from .gguf_file import MAGIC, read_header
-from .source import NUMPY, Source, StoredTensor, side_files
+from .mapped import Mapped
+from .source import Source, side_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
-    from .gguf_file import GGUFHeader, GGUFTensor
+    from .gguf_file import GGUFHeader
+    from .source import StoredTensor
 
 
 _PART: Final = re.compile(r"(.+)-(\d{5})-of-(\d{5})(\.gguf)")
 _MERGE: Final = "keep the parts together under the names they came with, or merge them into one"
 _TEMPLATE: Final = "tokenizer.chat_template"
+
+
+class Part(NamedTuple):
+    """A GGUF file, its header read: the whole, or one of the parts of a split one."""
+
+    file: Mapped
+    header: GGUFHeader
+
+    @classmethod
+    def of(cls, file: Mapped) -> Part:
+        """``file`` as a part."""
+        return cls(file, read_header(file.data, str(file.path)))
+
+    @property
+    def path(self) -> Path:
+        """The file's path."""
+        return self.file.path
+
+    def tensors(self) -> Iterator[StoredTensor]:
+        """Views of the tensors: of values for plain types, of whole rows of bytes for blocks."""
+        for entry in self.header.tensors.values():
+            at, size = entry.offset, entry.nbytes
+            yield self.file.tensor(entry.name, entry.encoding, entry.shape, at, size)
 
 
 def find_gguf(path: Path) -> tuple[gate.Folder, str] | None:
@@ -89,10 +107,10 @@ def open_gguf(folder: gate.Folder, name: str, path: Path) -> Source:
     notes = gate.code_notes(folder, {"config.json": config})
     source = Source(path, folder.root, config, side_files(folder), {}, notes)
     try:
-        files = [_mapped(folder, part, source) for part in _parts_of(name)]
-        metadata = files[0].header.metadata
-        _check_parts(files)
-        source.stored = _merged(files)
+        parts = [_part(folder, part, source) for part in _parts_of(name)]
+        metadata = parts[0].header.metadata
+        _check_parts(parts)
+        source.stored = _merged(parts)
         source.files = replace(
             source.files,
             gguf=metadata,
@@ -113,22 +131,21 @@ def _parts_of(name: str) -> Sequence[str]:
     return [f"{stem}-{part:05d}-of-{count}{end}" for part in range(1, int(count) + 1)] or (name,)
 
 
-def _mapped(folder: gate.Folder, name: str, source: Source) -> MappedGGUF:
+def _part(folder: gate.Folder, name: str, source: Source) -> Part:
     path = folder.file(name)
     if path is None:
         raise LayoutError(f"{folder.root} has no file {name!r:.120}; {_MERGE}")
-    mapped = MappedGGUF(path)
-    source.on_close.append(mapped.close)
-    return mapped
+    file = Mapped(path)
+    source.on_close.append(file.close)
+    return Part.of(file)
 
 
 def _architecture(folder: gate.Folder, name: str) -> Any:
     path = folder.file(name)
     if path is None:  # of a split file, whose first part is missing
         return None
-    mapped = MappedGGUF(path)
-    mapped.close()
-    return mapped.header.metadata.get("general.architecture")
+    with closing(Mapped(path)) as file:
+        return Part.of(file).header.metadata.get("general.architecture")
 
 
 def _template(metadata: Mapping[str, Any], notes: list[str]) -> str | None:
@@ -139,75 +156,32 @@ def _template(metadata: Mapping[str, Any], notes: list[str]) -> str | None:
     return None
 
 
-def _check_parts(files: Sequence[MappedGGUF]) -> None:
+def _check_parts(parts: Sequence[Part]) -> None:
     """Every part must say that it is the one that its name says (``split.no``, ``split.count``)."""
-    if not files[0].header.metadata:
-        raise LayoutError(f"{files[0].path} has no metadata, which say what a GGUF file holds")
-    for number, file in enumerate(files):
-        metadata = file.header.metadata
+    if not parts[0].header.metadata:
+        raise LayoutError(f"{parts[0].path} has no metadata, which say what a GGUF file holds")
+    for number, part in enumerate(parts):
+        metadata = part.header.metadata
         place = metadata.get("split.no", 0), metadata.get("split.count", 1) or 1
-        if place != (number, len(files)):
+        if place != (number, len(parts)):
             raise LayoutError(
-                f"{file.path} calls itself part {place[0]!r:.40} of {place[1]!r:.40} and stands as "
-                f"part {number} of {len(files)}, counted from 0; {_MERGE} "
+                f"{part.path} calls itself part {place[0]!r:.40} of {place[1]!r:.40} and stands as "
+                f"part {number} of {len(parts)}, counted from 0; {_MERGE} "
                 "(llama-gguf-split --merge FIRST_PART OUTPUT)"
             )
 
 
-def _merged(files: Sequence[MappedGGUF]) -> dict[str, StoredTensor]:
+def _merged(parts: Sequence[Part]) -> dict[str, StoredTensor]:
     stored: dict[str, StoredTensor] = {}
-    for file in files:
-        for tensor in file.tensors():
+    for part in parts:
+        for tensor in part.tensors():
             if tensor.name in stored:
                 other = stored[tensor.name].file.name
-                raise LayoutError(f"{tensor.name!r} is in two parts, {other} and {file.path.name}")
+                raise LayoutError(f"{tensor.name!r} is in two parts, {other} and {part.path.name}")
             stored[tensor.name] = tensor
-    total = files[0].header.metadata.get("split.tensors.count", len(stored))
+    total = parts[0].header.metadata.get("split.tensors.count", len(stored))
     if total != len(stored):
         raise LayoutError(
-            f"{files[0].path} announces {total!r:.40} tensors and {len(stored)} are there; {_MERGE}"
+            f"{parts[0].path} announces {total!r:.40} tensors and {len(stored)} are there; {_MERGE}"
         )
     return stored
-
-
-class MappedGGUF:
-    """A GGUF file, memory-mapped, its header read."""
-
-    header: GGUFHeader
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        if path.stat().st_size == 0:
-            raise LayoutError(f"{path} is empty")
-        with path.open("rb") as file:
-            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._map: mmap.mmap | None = mapped
-        try:
-            self.header = read_header(mapped, str(path))
-        except BaseException:
-            self.close()
-            raise
-
-    def tensors(self) -> Iterator[StoredTensor]:
-        """Views of the tensors: of values for plain types, of whole rows of bytes for blocks."""
-        for entry in self.header.tensors.values():
-            view = partial(self._view, entry)
-            yield StoredTensor(
-                entry.name, entry.encoding, entry.shape, entry.nbytes, self.path, view
-            )
-
-    def _view(self, entry: GGUFTensor) -> NDArray[Any]:
-        if self._map is None:
-            raise CheckpointError(f"{self.path} is closed: tensor {entry.name!r} can't be read")
-        kind = np.dtype(NUMPY.get(entry.encoding, np.uint8))
-        count = entry.nbytes // kind.itemsize
-        rows = entry.shape[:-1]
-        values = np.frombuffer(self._map, kind, count, entry.offset)
-        return values.reshape(*rows, count // math.prod(rows))
-
-    def close(self) -> None:
-        """Unmap the file; a view that is still held keeps its pages until it is dropped."""
-        mapped, self._map = self._map, None
-        with suppress(BufferError):
-            if mapped is not None:
-                mapped.close()

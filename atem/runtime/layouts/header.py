@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 from reprlib import repr as short
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import ConfigError, UnsafeCheckpoint
 from ..gate import parse_json
 
 if TYPE_CHECKING:
+    import mmap
     from collections.abc import Iterable
     from pathlib import Path
 
@@ -43,19 +44,19 @@ class Entry:
     stop: int
 
 
-def read_header(file: BinaryIO, path: Path, size: int) -> list[Entry]:
-    """The tensors of an open safetensors file of ``size`` bytes, in the order of their data.
+def read_header(data: bytes | mmap.mmap, path: Path) -> list[Entry]:
+    """The tensors of the safetensors file ``data``, in the order of their data.
 
     Raises UnsafeCheckpoint that names ``path`` for any header the format forbids.
     """
-    length = int.from_bytes(file.read(8), "little")
+    size, length = len(data), int.from_bytes(data[:8], "little")
     if size < 8 or length > min(MAX_HEADER, size - 8):
         raise UnsafeCheckpoint(
             f"{path}: a header of {length} bytes in a file of {size} (at most {MAX_HEADER}):"
             " the file is cut, a pointer of Git LFS, or no safetensors file"
         )
     try:
-        header = parse_json(file.read(length), f"{path}: the header")
+        header = parse_json(data[8 : 8 + length], f"{path}: the header")
     except ConfigError as error:
         raise UnsafeCheckpoint(str(error)) from None
     if not isinstance(header, dict):

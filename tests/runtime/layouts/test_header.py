@@ -15,12 +15,15 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from atem.errors import CheckpointError, UnsafeCheckpoint
-from atem.runtime.layouts.folder import MappedFile
+from atem.runtime.layouts.folder import tensors_of
 from atem.runtime.layouts.header import BITS
+from atem.runtime.layouts.mapped import Mapped
 from atem.runtime.layouts.source import NUMPY
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from atem.runtime.layouts.source import StoredTensor
 
 TORCH = {
     "BOOL": torch.bool, "U8": torch.uint8, "I8": torch.int8, "U16": torch.uint16,
@@ -41,9 +44,13 @@ def tensor(start: int, stop: int, shape: list, dtype: str = "U8") -> dict:
     return {"dtype": dtype, "shape": shape, "data_offsets": [start, stop]}
 
 
-def mapped(path: Path, content: bytes) -> MappedFile:
+def written(path: Path, content: bytes) -> Path:
     path.write_bytes(content)
-    return MappedFile(path)
+    return path
+
+
+def tensors(path: Path) -> list[StoredTensor]:
+    return list(tensors_of(Mapped(path)))
 
 
 def oracle_opens(path: Path) -> bool:
@@ -64,39 +71,41 @@ def test_a_dtype_is_mapped_bit_for_bit(tmp_path, dtype):
     values = torch.from_numpy(random).view(TORCH[dtype]).reshape(3, -1)
     path = tmp_path / "model.safetensors"
     save_file({"odd": torch.ones(1, dtype=torch.uint8), "x": values}, path)
-    found = {stored.name: stored for stored in MappedFile(path).tensors}["x"]
+    found = {stored.name: stored for stored in tensors(path)}["x"]
     assert (found.dtype, found.shape, found.nbytes) == (dtype, tuple(values.shape), 48)
     assert found.array().tobytes() == random.tobytes()
     assert found.array().dtype.itemsize * 8 == BITS[dtype]
 
 
 def test_four_bit_floats_are_given_as_bytes(tmp_path):
-    found = mapped(tmp_path / "x", file_of({"x": tensor(0, 4, [2, 4], "F4")}, b"\x12\x34\x56\x78"))
-    assert found.tensors[0].shape == (2, 4)
-    assert found.tensors[0].array().tolist() == [[0x12, 0x34], [0x56, 0x78]]
+    data = file_of({"x": tensor(0, 4, [2, 4], "F4")}, b"\x12\x34\x56\x78")
+    (found,) = tensors(written(tmp_path / "x", data))
+    assert found.shape == (2, 4)
+    assert found.array().tolist() == [[0x12, 0x34], [0x56, 0x78]]
 
 
 @pytest.mark.parametrize("padding", range(8))
 def test_data_may_begin_at_any_byte(tmp_path, padding):
     values = np.arange(6, dtype=np.float32)
     header = json.dumps({"x": tensor(0, 24, [2, 3], "F32")}).encode() + b" " * padding
-    found = mapped(tmp_path / "x", file_of(header, values.tobytes()))
-    np.testing.assert_array_equal(found.tensors[0].array(), values.reshape(2, 3))
+    (found,) = tensors(written(tmp_path / "x", file_of(header, values.tobytes())))
+    np.testing.assert_array_equal(found.array(), values.reshape(2, 3))
 
 
 def test_a_tensor_without_values_is_mapped(tmp_path):
-    found = mapped(tmp_path / "x", file_of({"x": tensor(0, 0, [0, 3], "F32")}))
-    assert found.tensors[0].array().shape == (0, 3)
+    (found,) = tensors(written(tmp_path / "x", file_of({"x": tensor(0, 0, [0, 3], "F32")})))
+    assert found.array().shape == (0, 3)
 
 
 def test_nothing_is_read_after_close(tmp_path):
-    found = mapped(tmp_path / "x", file_of({"x": tensor(0, 1, [1])}, b"a"))
-    view = found.tensors[0].array()
+    found = Mapped(written(tmp_path / "x", file_of({"x": tensor(0, 1, [1])}, b"a")))
+    (stored,) = tensors_of(found)
+    view = stored.array()
     found.close()
     found.close()
     assert view.tolist() == [97]
     with pytest.raises(CheckpointError, match="closed"):
-        found.tensors[0].array()
+        stored.array()
 
 
 REFUSED = {
@@ -142,7 +151,7 @@ REFUSED = {
 def test_a_header_that_lies_is_unsafe(tmp_path, kind):
     path = tmp_path / "model.safetensors"
     with pytest.raises(UnsafeCheckpoint, match=re.escape(str(path))):
-        mapped(path, REFUSED[kind])
+        tensors(written(path, REFUSED[kind]))
     assert not oracle_opens(path)
 
 
@@ -164,7 +173,7 @@ STRICTER = {
 @pytest.mark.parametrize("kind", sorted(STRICTER))
 def test_a_header_that_invites_two_readings_is_unsafe(tmp_path, kind):
     with pytest.raises(UnsafeCheckpoint):
-        mapped(tmp_path / "model.safetensors", STRICTER[kind])
+        tensors(written(tmp_path / "model.safetensors", STRICTER[kind]))
 
 
 @given(
@@ -179,5 +188,5 @@ def test_what_the_format_writes_is_read(tmp_path_factory, wanted):
     save_file(
         {n: torch.zeros(shape).to(TORCH[dtype]) for n, (dtype, shape) in wanted.items()}, path
     )
-    found = {stored.name: (stored.dtype, list(stored.shape)) for stored in MappedFile(path).tensors}
+    found = {stored.name: (stored.dtype, list(stored.shape)) for stored in tensors(path)}
     assert found == wanted

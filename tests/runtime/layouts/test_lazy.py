@@ -6,13 +6,14 @@ import subprocess
 import sys
 import tracemalloc
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from atem.errors import CheckpointError
 from atem.runtime.layouts import open_checkpoint
-from atem.runtime.layouts.folder import MappedFile
+from atem.runtime.layouts.mapped import Mapped
 from atem.runtime.layouts.reading import CHUNK
 from atem.testing.tiny import tiny_checkpoint, tiny_config, tiny_weights
 from tests.runtime.layouts import writers
@@ -44,9 +45,14 @@ def peak():
 def looked_at(monkeypatch):
     """Names of the stored tensors whose values were asked for."""
     names = []
-    view = MappedFile._view
+    tensor = Mapped.tensor
+
+    def watched(file, name, *place):
+        found = tensor(file, name, *place)
+        return replace(found, array=lambda: names.append(name) or found.array())
+
     with monkeypatch.context() as patch:
-        patch.setattr(MappedFile, "_view", lambda s, e: names.append(e.name) or view(s, e))
+        patch.setattr(Mapped, "tensor", watched)
         yield names
 
 
