@@ -9,6 +9,7 @@ kept: reading is lazy, memory-mapped, one tensor at a time.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeAlias
 
 if TYPE_CHECKING:
@@ -22,18 +23,23 @@ if TYPE_CHECKING:
 
 RopeStyle: TypeAlias = Literal["half", "pairs"]
 
-TOP: Final = ("embed", "norm", "head")
-"""Tensors outside the layers: table [V, d], final norm [d] (a plain weight), head [V, d]."""
+_QUERY, _KEY = "num_attention_heads * head_dim", "num_key_value_heads * head_dim"
+_WIDTH, _FFN, _VOCABULARY = "hidden_size", "intermediate_size", "vocab_size"
+LAYER: Final = {
+    "attn_norm": (_WIDTH,), "q": (_QUERY, _WIDTH), "k": (_KEY, _WIDTH), "v": (_KEY, _WIDTH),
+    "gate": (_QUERY, _WIDTH), "o": (_WIDTH, _QUERY), "post_attn_norm": (_WIDTH,),
+    "ffn_norm": (_WIDTH,), "ffn_gate": (_FFN, _WIDTH), "ffn_up": (_FFN, _WIDTH),
+    "ffn_down": (_WIDTH, _FFN), "post_ffn_norm": (_WIDTH,),
+}  # fmt: skip
+"""Tensors of a layer, ``layers.3.attn_norm`` and so on, and their axes (model.md 4.1).
 
-LAYER: Final = (
-    "attn_norm", "q", "k", "v", "gate", "o", "post_attn_norm",
-    "ffn_norm", "ffn_gate", "ffn_up", "ffn_down", "post_ffn_norm",
-)  # fmt: skip
-"""Tensors of a layer (model.md 4.1): ``layers.3.attn_norm`` and so on.
-
-q, gate [H*D, d]; k, v [K*D, d]; o [d, H*D]; ffn_gate, ffn_up [f, d]; ffn_down [d, f];
-the four norms [d], as offsets from 1.
+The four norms are offsets from 1.
 """
+
+AXES: Final[dict[str, tuple[str, ...]]] = {
+    "embed": (_VOCABULARY, _WIDTH), **LAYER, "norm": (_WIDTH,), "head": (_VOCABULARY, _WIDTH),
+}  # fmt: skip
+"""Every part of the model and the fields that give its axes; ``norm`` is a plain weight."""
 
 
 def layer_name(layer: int, part: str) -> str:
@@ -43,21 +49,18 @@ def layer_name(layer: int, part: str) -> str:
 
 def canonical_shapes(config: ModelConfig) -> dict[str, tuple[int, ...]]:
     """Canonical name -> shape, in model order; ``head`` is absent when it is tied."""
-    d, f = config.hidden_size, config.intermediate_size
-    q = config.num_attention_heads * config.head_dim
-    kv = config.num_key_value_heads * config.head_dim
-    parts = {
-        "attn_norm": (d,), "q": (q, d), "k": (kv, d), "v": (kv, d), "gate": (q, d), "o": (d, q),
-        "post_attn_norm": (d,), "ffn_norm": (d,), "ffn_gate": (f, d), "ffn_up": (f, d),
-        "ffn_down": (d, f), "post_ffn_norm": (d,),
-    }  # fmt: skip
-    shapes: dict[str, tuple[int, ...]] = {"embed": (config.vocab_size, d)}
+    of = {part: tuple(_length(config, axis) for axis in axes) for part, axes in AXES.items()}
+    shapes = {"embed": of["embed"]}
     for layer in range(config.num_hidden_layers):
-        shapes |= {layer_name(layer, part): shape for part, shape in parts.items()}
-    shapes["norm"] = (d,)
+        shapes |= {layer_name(layer, part): of[part] for part in LAYER}
+    shapes["norm"] = of["norm"]
     if not config.tie_word_embeddings:
-        shapes["head"] = (config.vocab_size, d)
+        shapes["head"] = of["head"]
     return shapes
+
+
+def _length(config: ModelConfig, axis: str) -> int:
+    return prod(getattr(config, field) for field in axis.split(" * "))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +79,7 @@ class TensorInfo:
     @property
     def size(self) -> int:
         """Number of values."""
-        product = 1
-        for length in self.shape:
-            product *= length
-        return product
+        return prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True)

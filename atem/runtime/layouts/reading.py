@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import numpy as np
 
 from ...errors import TensorError
-from ..checkpoint import TensorInfo, canonical_shapes
+from ..checkpoint import AXES, TensorInfo, canonical_shapes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,16 +31,6 @@ EXPONENT: Final = {"float32": 0x7F800000, "float16": 0x7C00, "bfloat16": 0x7F80}
 
 CHUNK: Final = 1 << 18
 """Values looked at in one go: a check needs no second copy of a table."""
-
-_QUERY, _KEY = "num_attention_heads * head_dim", "num_key_value_heads * head_dim"
-_WIDTH, _FFN, _VOCABULARY = "hidden_size", "intermediate_size", "vocab_size"
-FIELDS: Final = {
-    "embed": (_VOCABULARY, _WIDTH), "head": (_VOCABULARY, _WIDTH),
-    "q": (_QUERY, _WIDTH), "gate": (_QUERY, _WIDTH), "o": (_WIDTH, _QUERY),
-    "k": (_KEY, _WIDTH), "v": (_KEY, _WIDTH),
-    "ffn_gate": (_FFN, _WIDTH), "ffn_up": (_FFN, _WIDTH), "ffn_down": (_WIDTH, _FFN),
-}  # fmt: skip
-"""Part -> the configuration's fields that give its axes; norms have the width alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +139,7 @@ def check_shape(name: str, shape: tuple[int, ...], codec: Codec, share: int, whe
     expected = (shape[0] * share, *shape[1:])
     if codec.shape == expected:
         return
-    fields = " x ".join(FIELDS.get(name.rpartition(".")[2], (_WIDTH,)))
+    fields = " x ".join(AXES[name.rpartition(".")[2]])
     times = f"{share} * " if share > 1 else ""
     raise TensorError(
         f"{where}: tensor {codec.parts[0]} has shape {codec.shape}, and the configuration"
