@@ -35,9 +35,10 @@ class ModelConfig(BaseModel):
 
     ``layer_types`` has one entry a layer; rope is applied in sliding layers
     and nowhere else. ``qk_scale_factor`` multiplies the normalised q (3.87 in
-    the released model). ``final_logit_softcapping`` None means no cap. Raises
-    pydantic's ValidationError for sizes that don't go together (model.md 3.4);
-    readers of checkpoints turn it into a ConfigError.
+    the released model). ``final_logit_softcapping`` None means no cap. Defaults
+    are the schemas' business, so that no reader forgets a field unnoticed.
+    Raises pydantic's ValidationError for sizes that don't go together
+    (model.md 3.4); readers of checkpoints turn it into a ConfigError.
     """
 
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid")
@@ -50,14 +51,14 @@ class ModelConfig(BaseModel):
     num_key_value_heads: Positive
     head_dim: Positive
     layer_types: tuple[LayerType, ...]
-    sliding_window: Positive = 2048
-    max_position_embeddings: Positive = 131072
-    rope_theta: PositiveFloat = 500000.0
-    rms_norm_eps: PositiveFloat = 1e-5
-    post_norm_eps: PositiveFloat = 1e-8
-    qk_scale_factor: PositiveFloat = 3.87
-    output_multiplier: PositiveFloat = 0.19611613513818404
-    final_logit_softcapping: PositiveFloat | None = 20.0
+    sliding_window: Positive
+    max_position_embeddings: Positive
+    rope_theta: PositiveFloat
+    rms_norm_eps: PositiveFloat
+    post_norm_eps: PositiveFloat
+    qk_scale_factor: PositiveFloat
+    output_multiplier: PositiveFloat
+    final_logit_softcapping: PositiveFloat | None
     tie_word_embeddings: bool = False
     vision: bool = False
     """Whether the configuration declares a vision tower (the weights may lack it)."""

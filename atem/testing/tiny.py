@@ -59,7 +59,9 @@ def tiny_config(**changes: Any) -> ModelConfig:
         "vocab_size": VOCABULARY, "hidden_size": 64, "intermediate_size": 96,
         "num_hidden_layers": layers, "num_attention_heads": 4, "num_key_value_heads": 2,
         "head_dim": 16, "sliding_window": 8, "max_position_embeddings": 512,
-        "layer_types": layer_pattern(layers),
+        "layer_types": layer_pattern(layers), "rope_theta": 500000.0, "rms_norm_eps": 1e-5,
+        "post_norm_eps": 1e-8, "qk_scale_factor": 3.87, "output_multiplier": 0.19611613513818404,
+        "final_logit_softcapping": 20.0,
     }  # fmt: skip
     return ModelConfig(**(sizes | changes))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ...errors import ConfigError, LayoutError
+from ...errors import LayoutError
 from ..checkpoint import canonical_shapes
 from . import rows
 from .names import DROPPED, VISION, nearest
@@ -174,7 +174,5 @@ def _order(config: ModelConfig, part: str, *, shared: bool, pairs: bool) -> rows
     order = rows.fused(heads, width, FUSED.index(part)) if shared else None
     if not pairs or part not in ROTATED:
         return order
-    if width % 2:
-        raise ConfigError(f"head_dim is {width}: rope turns pairs of values, so it must be even")
     half = rows.half_from_pairs(heads, width)
     return half if order is None else order[half]

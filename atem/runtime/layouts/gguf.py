@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...errors import ConfigError, LayoutError, TensorError
 from ..schemas import config_from_gguf, read_config
 from ..schemas.family import MODEL_TYPES
-from ..schemas.gguf import ARCHITECTURES, OTHERS
+from ..schemas.gguf import foreign
 from .assembly import Form, assemble
 from .codecs.gguf import gguf_codec
 from .codecs.plain import Plain
@@ -85,14 +85,9 @@ def _choose(source: Source, module: str) -> Codec | None:
 
 
 def _check_architecture(source: Source) -> None:
-    found = source.files.gguf.get("general.architecture")
-    if found in ARCHITECTURES:
-        return
-    what = OTHERS.get(found) if isinstance(found, str) else None
-    raise LayoutError(
-        f"{source.path}: a GGUF file of the architecture {found!r:.60}"
-        + (f": {what}" if what else f"; atem reads {' and '.join(ARCHITECTURES)}")
-    )
+    why = foreign(source.files.gguf)
+    if why is not None:
+        raise LayoutError(f"{source.path}: {why}")
 
 
 def _config(source: Source, qk_scale: float | None) -> ModelConfig:

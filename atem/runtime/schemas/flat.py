@@ -16,16 +16,13 @@ from .common import Shared, refuse_unimplemented, require_ids, same
 from .layers import flags, layer_types
 from .parse import build, parse, show
 from .rope import rope_theta
-from .scale import HEAD_DIM, hf_factor
+from .scale import HEAD_DIM, RELEASED, RELEASED_FLAT, hf_factor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..checkpoint import RopeStyle
     from ..config import ModelConfig
-
-FACTOR: Final = 43.7840518911
-"""The factor of a file without one; of the released head size."""
 
 FORMAT: Final = 1
 """The one version of packaged artefacts (``muse_glimmer_mlx_format``)."""
@@ -77,10 +74,10 @@ def _factor(text: FlatText) -> float:
     factor = text.qk_scale_factor
     if factor is None and text.head_dim != HEAD_DIM:
         raise ConfigError(
-            f"qk_scale_factor is missing, and its default {FACTOR} belongs to head_dim "
-            f"{HEAD_DIM}, not {text.head_dim}; write it (3.87 * sqrt(head_dim))"
+            f"qk_scale_factor is missing, and its default {RELEASED_FLAT} belongs to head_dim "
+            f"{HEAD_DIM}, not {text.head_dim}; write it ({RELEASED} * sqrt(head_dim))"
         )
-    return hf_factor(FACTOR if factor is None else factor, text.head_dim, "flat", "")
+    return hf_factor(RELEASED_FLAT if factor is None else factor, text.head_dim, "flat", "")
 
 
 def _require_format(raw: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ from ...errors import ConfigError
 from ..config import LayerCount, Positive, PositiveFloat, layer_pattern
 from .common import same
 from .parse import as_object, build, is_whole, parse, show, some
-from .scale import FACTOR, hf_factor, require_attention_scale
+from .scale import RELEASED, hf_factor, require_attention_scale
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -84,7 +84,10 @@ def config_from_gguf(metadata: Mapping[str, Any], qk_scale: float | None) -> Mod
     ``output.weight`` changes it. Raises ConfigError.
     """
     metadata = as_object(metadata, "GGUF metadata")
-    prefix = _architecture(metadata) + "."
+    why = foreign(metadata)
+    if why is not None:
+        raise ConfigError(why)
+    prefix = metadata["general.architecture"] + "."
     values = {
         key.removeprefix(prefix): _plain(value)
         for key, value in metadata.items()
@@ -106,15 +109,14 @@ def config_from_gguf(metadata: Mapping[str, Any], qk_scale: float | None) -> Mod
     return build(read.model_dump() | own, "GGUF metadata, under config.json's names")
 
 
-def _architecture(metadata: Mapping[str, Any]) -> str:
+def foreign(metadata: Mapping[str, Any]) -> str | None:
+    """Why a file of ``metadata`` is of another architecture; None if it is of this one."""
     found = metadata.get("general.architecture")
-    if isinstance(found, str) and found in ARCHITECTURES:
-        return found
-    known = OTHERS.get(found, "") if isinstance(found, str) else ""
-    raise ConfigError(
-        f"general.architecture={show(found)}: "
-        + (known or f"not a Muse Glimmer ({' or '.join(ARCHITECTURES)})")
-    )
+    name = found if isinstance(found, str) else ""
+    if name in ARCHITECTURES:
+        return None
+    what = OTHERS.get(name, f"not a Muse Glimmer ({' or '.join(ARCHITECTURES)})")
+    return f"general.architecture={show(found)}: {what}"
 
 
 def _plain(value: Any) -> Any:
@@ -178,7 +180,7 @@ def _require_ids(metadata: Mapping[str, Any], vocab_size: int) -> None:
 
 def _factor(qk_scale: float | None, head_dim: int) -> float:
     if qk_scale is None:
-        return FACTOR
+        return RELEASED
     factor = _plain(qk_scale)
     if isinstance(factor, bool) or not isinstance(factor, int | float) or not 0 < factor < 1e9:
         raise ConfigError(f"blk.*.attn_q_norm.weight is {show(factor)}; it is a positive constant")

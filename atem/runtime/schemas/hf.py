@@ -16,7 +16,7 @@ from .family import PROOF, require_family
 from .layers import layer_types, thetas
 from .parse import as_object, build, parse, show
 from .rope import rope_theta
-from .scale import hf_factor
+from .scale import RELEASED, hf_factor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ class HFText(Shared):
     """``text_config``, as transformers' MuseGlimmerTextConfig."""
 
     max_position_embeddings: Positive = 131072
-    qk_scale_factor: PositiveFloat = 3.87
+    qk_scale_factor: PositiveFloat = RELEASED
     final_logit_softcapping: PositiveFloat | None = 20.0
 
 

@@ -15,9 +15,14 @@ from ...errors import ConfigError
 if TYPE_CHECKING:
     from .family import Names
 
-FACTOR: Final = 3.87
+RELEASED: Final = 3.87
+"""The factor of the released model, as HF writes it."""
+
+RELEASED_FLAT: Final = 43.7840518911
+"""The same, times the root of HEAD_DIM, as flat files write it."""
+
 HEAD_DIM: Final = 128
-SOFTMAX: Final = FACTOR / math.sqrt(HEAD_DIM)
+SOFTMAX: Final = RELEASED / math.sqrt(HEAD_DIM)
 """What multiplies dot products of unit-variance q and k in the released model: 0.342."""
 
 LARGEST_HF: Final = 20.0
@@ -36,19 +41,19 @@ def hf_factor(factor: float, head_dim: int, names: Names, where: str) -> float:
     root = math.sqrt(head_dim)
     # Flat numbers carry a rounded root; ten digits are what any written factor holds.
     own = factor if names == "hf" else float(f"{factor / root:.10g}")
-    middle = FACTOR * math.sqrt(root)
+    middle = RELEASED * math.sqrt(root)
     fits = {
         "hf": factor <= min(LARGEST_HF, middle),
         "flat": factor >= max(SMALLEST_FLAT, middle),
     }
-    near = head_dim != HEAD_DIM or 0.5 <= own / FACTOR <= 2
-    if math.isclose(own, FACTOR, rel_tol=0.01) or (fits[names] and near):
+    near = head_dim != HEAD_DIM or 0.5 <= own / RELEASED <= 2
+    if math.isclose(own, RELEASED, rel_tol=0.01) or (fits[names] and near):
         return own
     raise ConfigError(
         f"{where}qk_scale_factor={factor} with head_dim={head_dim}, read as {names} names say, "
         f"makes {own / root:.4g} in the softmax (released: {SOFTMAX:.3f} at head_dim {HEAD_DIM}). "
-        f"HF names mean {FACTOR}, flat names {FACTOR} * sqrt(head_dim) = {FACTOR * root:.6g}: the "
-        "number is the other schema's, or wrong"
+        f"HF names mean {RELEASED}, flat names {RELEASED} * sqrt(head_dim) = "
+        f"{RELEASED * root:.6g}: the number is the other schema's, or wrong"
     )
 
 

@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from atem.runtime.config import ModelConfig, layer_pattern
 from atem.runtime.cuda.cache import Cache
 from atem.runtime.cuda.model import Model
 from atem.runtime.cuda.numerics import attend, attend_split
 from atem.runtime.cuda.runner import Runner
 from atem.runtime.cuda.weights import Layer, Weights
+from atem.runtime.schemas import read_config
 from atem.testing.tiny import tiny_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from atem.runtime.config import ModelConfig
 
 CHUNK = 1024
 BATCHES = (1, 8)
@@ -45,10 +47,7 @@ class Setup(NamedTuple):
 
 def released() -> ModelConfig:
     """The shape of the released model (model.md 1.1)."""
-    return ModelConfig(
-        vocab_size=202048, hidden_size=6656, intermediate_size=19968, num_hidden_layers=52,
-        num_attention_heads=32, num_key_value_heads=2, head_dim=128, layer_types=layer_pattern(52),
-    )  # fmt: skip
+    return read_config({"text_config": {"rope_parameters": {"rope_theta": 500000.0}}})
 
 
 def on_gpu() -> Setup:
