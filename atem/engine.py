@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeGuard
 
 from .errors import OptionError, Unsupported
+from .wire import Piece
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from .tokenizer import Tokenizer
-    from .wire import Piece
 
 Finish: TypeAlias = Literal["stop", "length", "abort"]
 
@@ -50,6 +50,16 @@ class Step:
     logprobs: tuple[float, ...] | None = None
     cached_tokens: int | None = None
     top_logprobs: tuple[tuple[tuple[int, float], ...], ...] | None = None
+
+    @property
+    def pieces(self) -> tuple[str | Piece, ...] | None:
+        """``piece`` in its long form; None if it leaves the decoding to the reader."""
+        if self.piece is None:
+            return None
+        # A Piece is a tuple itself, a named one.
+        if isinstance(self.piece, str | Piece):
+            return (self.piece,)
+        return self.piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +100,12 @@ class Sampling:
     def greedy(self) -> bool:
         """Whether the likeliest token is taken each time."""
         return self.temperature == 0
+
+    @property
+    def penalises(self) -> bool:
+        """Whether what was written changes what comes next."""
+        neutral = self.repetition_penalty == 1
+        return not neutral or self.presence_penalty != 0 or self.frequency_penalty != 0
 
 
 def _is_number(value: object) -> bool:
@@ -255,11 +271,7 @@ _ASKS: Final[dict[Feature, Callable[[Request], bool]]] = {
     "videos": lambda r: bool(getattr(r.prompt, "videos", ())),
     "logprobs": lambda r: r.sampling.logprobs is not None,
     "min_p": lambda r: r.sampling.min_p > 0 and not r.sampling.greedy,
-    "penalties": lambda r: (
-        r.sampling.repetition_penalty != 1
-        or r.sampling.presence_penalty != 0
-        or r.sampling.frequency_penalty != 0
-    ),
+    "penalties": lambda r: r.sampling.penalises,
     "reasoning_budget": lambda r: r.reasoning_budget is not None,
     "seed": lambda r: r.sampling.seed is not None,
     "stop": lambda r: bool(r.stop),

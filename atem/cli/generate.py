@@ -183,19 +183,20 @@ def _prompt_tokens(engine: Engine, request: Request) -> int | None:
 
 
 def _write_text(step: Step) -> None:
-    text = "".join(piece.text for piece in _pieces(step))
+    text = "".join(_text(piece) for piece in step.pieces or ())
     output.write((visible(text) if output.is_terminal() else text).encode())
 
 
 def _write_record(step: Step) -> None:
-    pieces = [{"text": piece.text, "special": piece.special} for piece in _pieces(step)]
+    pieces = [{"text": _text(piece), "special": _special(piece)} for piece in step.pieces or ()]
     record = {"ids": step.ids, "pieces": pieces, "finish": step.finish}
     output.write(f"{json.dumps(record)}\n".encode())
 
 
-def _pieces(step: Step) -> tuple[Piece, ...]:
-    if isinstance(step.piece, Piece):
-        return (step.piece,)
-    if isinstance(step.piece, str):
-        return (Piece(step.piece),)
-    return step.piece or ()
+def _text(piece: str | Piece) -> str:
+    return piece.text if isinstance(piece, Piece) else piece
+
+
+def _special(piece: str | Piece) -> bool | None:
+    """None where a server leaves it open."""
+    return piece.special if isinstance(piece, Piece) else None

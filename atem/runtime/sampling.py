@@ -70,9 +70,9 @@ class Sampler:
     def __init__(self, sampling: Sampling, prompt_ids: Iterable[int], vocab_size: int) -> None:
         self._sampling = sampling
         self._random = Random(sampling.seed)  # noqa: S311  (reproducible is the point)
-        penalises = _penalises(sampling)
-        self._penalties = _Penalties(sampling, prompt_ids, vocab_size) if penalises else None
-        self.need = None if penalises else _need(sampling, vocab_size)
+        penalties = _Penalties(sampling, prompt_ids, vocab_size) if sampling.penalises else None
+        self._penalties = penalties
+        self.need = None if penalties else _need(sampling, vocab_size)
 
     def pick(self, candidates: Candidates) -> Picked:
         """The next token. Raises EngineError for logits that hold NaN or infinity, or nothing."""
@@ -180,14 +180,6 @@ class _Penalties:
         frequency = self._sampling.frequency_penalty * counts
         penalised: NDArray[np.float64] = np.where(self._seen[ids], repeated, scores)
         return penalised - presence - frequency
-
-
-def _penalises(sampling: Sampling) -> bool:
-    return (
-        sampling.repetition_penalty != 1
-        or sampling.presence_penalty != 0
-        or sampling.frequency_penalty != 0
-    )
 
 
 def _need(sampling: Sampling, vocab_size: int) -> int | None:

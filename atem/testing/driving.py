@@ -101,9 +101,9 @@ def pieces_of(steps: Iterable[Step]) -> list[str | Piece] | None:
     """The pieces of all steps, or None if one leaves decoding to the reader."""
     pieces: list[str | Piece] = []
     for step in steps:
-        if step.piece is None:
+        if step.pieces is None:
             return None
-        pieces += [step.piece] if isinstance(step.piece, str | wire.Piece) else step.piece
+        pieces += step.pieces
     return pieces
 
 
