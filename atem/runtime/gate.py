@@ -11,16 +11,15 @@ from __future__ import annotations
 import json
 import stat
 from dataclasses import dataclass
-from itertools import islice
 from math import isfinite
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, Final
 
 from ..errors import ConfigError, LayoutError, UnsafeCheckpoint
+from .quoting import show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
 MAX_NAME: Final = 255
 """Characters of a file's name; file systems have no longer ones."""
@@ -57,7 +56,7 @@ class Folder:
         file that is not regular or lies outside the folder.
         """
         if not is_plain_name(name):
-            raise UnsafeCheckpoint(f"{self.root}: {short(name)} is not a plain file name")
+            raise UnsafeCheckpoint(f"{self.root}: {show(name)} is not a plain file name")
         return self._inside(self.root / name)
 
     def names(self) -> list[str]:
@@ -100,16 +99,6 @@ def is_plain_name(name: object) -> bool:
     return not any(char in "/\\:\0" for char in name) and name.isprintable()
 
 
-def shown(name: str) -> str:
-    """A stranger's ``name`` for a message: as it is, or quoted and cut if it is long or odd."""
-    return name if len(name) <= 120 and name.isprintable() else short(name)
-
-
-def listed(names: Iterable[str]) -> str:
-    """The first four of ``names``, as :func:`shown`."""
-    return ", ".join(map(shown, islice(names, 4)))
-
-
 def parse_json(text: str | bytes, where: object) -> Any:
     """Strict JSON: no NaN, no key twice, no depth or number that Python refuses.
 
@@ -133,7 +122,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"the key {short(key)} appears twice")
+            raise ValueError(f"the key {show(key)} appears twice")
         found[key] = value
     return found
 
@@ -197,7 +186,7 @@ def code_notes(folder: Folder, files: Mapping[str, Mapping[str, Any]]) -> list[s
 
 
 def _model_file(folder: Folder, value: object) -> str:
-    where = f"{folder.root / 'config.json'}: model_file {short(value)}"
+    where = f"{folder.root / 'config.json'}: model_file {show(value)}"
     if not isinstance(value, str) or not value:
         raise UnsafeCheckpoint(f"{where} is not the name of a file")
     posix, windows = PurePosixPath(value), PureWindowsPath(value)

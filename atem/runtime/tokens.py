@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 from .. import wire
 from ..errors import CheckpointError, ConfigError, MissingExtra, OptionError
 from ..tokenizer import library_errors, wrap
-from .gate import parse_json, shown
+from .gate import parse_json
 from .gguf_tokenizer import TOKENS, build
+from .quoting import named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -117,7 +118,7 @@ def _check_ids(backend: Any, spec: Mapping[str, Any], path: Path) -> None:
         found = backend.token_to_id(text)
         if found != declared:
             raise CheckpointError(
-                f"{path}: {shown(text)} has the id {declared}, and the library that reads the file"
+                f"{path}: {named(text)} has the id {declared}, and the library that reads the file"
                 f" makes it {found}: added tokens are missing before it, or the vocabulary has"
                 " gaps; take the tokenizer.json that came with the model"
             )

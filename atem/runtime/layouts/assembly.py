@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...errors import LayoutError
 from ..checkpoint import canonical_shapes
+from ..quoting import some
 from . import rows
 from .names import DROPPED, VISION, nearest
 from .reading import Reading, StoredCheckpoint, check_shape
@@ -147,11 +148,8 @@ def _mismatch(
 
 
 def _count(names: Sequence[str]) -> str:
-    """``3 tensors (a, b, c)``, with at most four names."""
-    shown = ", ".join(f"{name:.120}" for name in names[:4])
-    return f"{len(names)} tensors" + (
-        f" ({shown}{', ...' if len(names) > 4 else ''})" if names else ""
-    )
+    """``3 tensors (a, b, c)``."""
+    return f"{len(names)} tensors" + (f" ({some(names)})" if names else "")
 
 
 def _reading(

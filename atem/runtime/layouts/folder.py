@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import LayoutError
 from .. import gate
+from ..quoting import show, some
 from .header import read_header
 from .mapped import Mapped
 from .shards import INDEX, shards, unread_notes, weight_files
@@ -51,7 +52,7 @@ def _stored(
         for tensor in tensors_of(file):
             if tensor.name in found:
                 other = found[tensor.name].file.name
-                raise LayoutError(f"{tensor.name!r} is in two shards, {other} and {path.name}")
+                raise LayoutError(f"{show(tensor.name)} is in two shards, {other} and {path.name}")
             found[tensor.name] = tensor
     _check_index(folder, found)
     return found
@@ -69,5 +70,5 @@ def _check_index(folder: gate.Folder, found: Mapping[str, StoredTensor]) -> None
     if absent:
         raise LayoutError(
             f"{folder.root / INDEX} lists {len(absent)} tensors that no shard has"
-            f" ({gate.listed(absent)}): the shards and the index are of different downloads"
+            f" ({some(absent)}): the shards and the index are of different downloads"
         )

@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import ConfigError, LayoutError, TensorError
+from ..quoting import show, some
 from ..schemas import config_from_gguf, read_config
 from ..schemas.family import MODEL_TYPES
 from ..schemas.gguf import foreign
@@ -106,10 +107,10 @@ def _check_agreement(source: Source, config: ModelConfig, beside: ModelConfig) -
     own, other = (c.model_dump(exclude=_FROM_FILE) for c in (config, beside))
     differ = [name for name, value in own.items() if not _close(value, other[name])]
     if differ:
-        shown = ", ".join(f"{n} {own[n]!r:.60} / {other[n]!r:.60}" for n in differ[:4])
+        both = [f"{n} {show(own[n])} / {show(other[n])}" for n in differ]
         raise ConfigError(
-            f"{source.path} and the config.json beside it differ in {shown}: they are of different "
-            "models, move the config.json away"
+            f"{source.path} and the config.json beside it differ in {some(both)}: they are of"
+            " different models, move the config.json away"
         )
 
 
@@ -130,8 +131,8 @@ def _qk_scale(source: Source) -> float | None:
     q, k = ({_constant(t) for name, t in norms.items() if part in name} for part in _NORMS)
     if len(q) > 1 or k != {1.0}:
         raise TensorError(
-            f"{source.path}: attn_q_norm is {sorted(q)[:4]} and attn_k_norm {sorted(k)[:4]}; q has "
-            "one factor in all layers, and k is 1: the file was converted wrongly"
+            f"{source.path}: attn_q_norm is {some(sorted(q))} and attn_k_norm {some(sorted(k))}; q"
+            " has one factor in all layers, and k is 1: the file was converted wrongly"
         )
     return q.pop()
 
@@ -155,7 +156,7 @@ def _check_complete(source: Source, norms: Mapping[str, StoredTensor]) -> None:
     if missing:
         raise LayoutError(
             f"{source.path}: {len(missing)} norms of q and k are missing "
-            f"({', '.join(missing[:4])}) and others are there; the file was converted wrongly"
+            f"({some(missing)}) and others are there; the file was converted wrongly"
         )
 
 

@@ -36,11 +36,6 @@ _U32: Final = struct.Struct("<I")
 _U64: Final = struct.Struct("<Q")
 
 
-def quoted(text: str) -> str:
-    """``text`` of the file as it may stand in a message."""
-    return repr(text if len(text) <= 64 else text[:61] + "...")
-
-
 class Cursor:
     """A place in the header of ``data``. Every method raises UnsafeCheckpoint at its end."""
 

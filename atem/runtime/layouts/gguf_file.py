@@ -14,7 +14,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import LayoutError, MissingExtra, TensorError, UnsafeCheckpoint
-from .gguf_cursor import Cursor, quoted
+from ..quoting import show
+from .gguf_cursor import Cursor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,7 +75,7 @@ def read_header(data: Buffer, name: str) -> GGUFHeader:
     tensors: dict[str, GGUFTensor] = {}
     for entry in entries:
         if entry.name in tensors:
-            cursor.fail(f"tensor {quoted(entry.name)} stands there twice")
+            cursor.fail(f"tensor {show(entry.name)} stands there twice")
         tensors[entry.name] = entry.placed(start, alignment, len(data), name)
     _check_overlaps(tensors, name)
     return GGUFHeader(metadata, tensors)
@@ -98,15 +99,15 @@ def _metadata(cursor: Cursor, number: int) -> dict[str, Any]:
     for _ in range(number):
         key = cursor.string(_MAX_KEY, "a key")
         if key in metadata:
-            cursor.fail(f"key {quoted(key)} stands there twice")
-        metadata[key] = cursor.value(quoted(key))
+            cursor.fail(f"key {show(key)} stands there twice")
+        metadata[key] = cursor.value(show(key))
     return metadata
 
 
 def _alignment(cursor: Cursor, metadata: Mapping[str, Any]) -> int:
     alignment = metadata.get(_ALIGNMENT, 32)
     if type(alignment) is not int or alignment < 1 or alignment & (alignment - 1):
-        cursor.fail(f"{_ALIGNMENT} is {quoted(str(alignment))} and must be a power of two")
+        cursor.fail(f"{_ALIGNMENT} is {show(alignment)} and must be a power of two")
     return alignment
 
 
@@ -121,7 +122,7 @@ class _Entry:
 
     def placed(self, start: int, alignment: int, end: int, file: str) -> GGUFTensor:
         """The tensor, if it lies whole and aligned in the data from ``start`` to ``end``."""
-        where = f"{file}: tensor {quoted(self.name)}"
+        where = f"{file}: tensor {show(self.name)}"
         encoding, block, size = _block(self.kind, where)
         if self.shape[-1] % block:
             raise TensorError(
@@ -138,7 +139,7 @@ class _Entry:
 
 def _entry(cursor: Cursor) -> _Entry:
     name = cursor.string(_MAX_NAME, "a tensor's name")
-    what = f"tensor {quoted(name)}"
+    what = f"tensor {show(name)}"
     if not name or not name.isprintable():
         cursor.fail(f"{what} has no printable name")
     dims = cursor.u32(f"the shape of {what}")
@@ -172,7 +173,7 @@ def _check_overlaps(tensors: Mapping[str, GGUFTensor], name: str) -> None:
     for tensor in sorted(tensors.values(), key=attrgetter("offset")):
         if tensor.offset < end:
             raise UnsafeCheckpoint(
-                f"{name}: tensors {quoted(before)} and {quoted(tensor.name)} overlap at byte "
+                f"{name}: tensors {show(before)} and {show(tensor.name)} overlap at byte "
                 f"{tensor.offset}; the file is damaged or made to harm: fetch it again"
             )
         end, before = tensor.offset + tensor.nbytes, tensor.name

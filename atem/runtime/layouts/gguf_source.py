@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ...errors import LayoutError
 from .. import gate
+from ..quoting import show, some
 from ..schemas.gguf import ARCHITECTURES
 from .gguf_file import MAGIC, read_header
 from .mapped import Mapped
@@ -90,10 +91,10 @@ def gguf_in(folder: gate.Folder) -> str | None:
     models = [name for name in names if kinds[name] in ARCHITECTURES]
     if len(models) == 1:
         return models[0]
-    listed = ", ".join(f"{name} ({kinds[name]!r:.40})" for name in (models or names)[:8])
+    told = [f"{name} ({show(kinds[name])})" for name in (models or names)]
     raise LayoutError(
-        f"{folder.root} has {len(names)} GGUF files, {len(models)} of this model: {listed}; give "
-        "the path of the file to open"
+        f"{folder.root} has {len(names)} GGUF files, {len(models)} of this model: {some(told)};"
+        " give the path of the file to open"
     )
 
 
@@ -134,7 +135,7 @@ def _parts_of(name: str) -> Sequence[str]:
 def _part(folder: gate.Folder, name: str, source: Source) -> Part:
     path = folder.file(name)
     if path is None:
-        raise LayoutError(f"{folder.root} has no file {name!r:.120}; {_MERGE}")
+        raise LayoutError(f"{folder.root} has no file {show(name)}; {_MERGE}")
     file = Mapped(path)
     source.on_close.append(file.close)
     return Part.of(file)
@@ -165,7 +166,7 @@ def _check_parts(parts: Sequence[Part]) -> None:
         place = metadata.get("split.no", 0), metadata.get("split.count", 1) or 1
         if place != (number, len(parts)):
             raise LayoutError(
-                f"{part.path} calls itself part {place[0]!r:.40} of {place[1]!r:.40} and stands as "
+                f"{part.path} calls itself part {show(place[0])} of {show(place[1])} and stands as "
                 f"part {number} of {len(parts)}, counted from 0; {_MERGE} "
                 "(llama-gguf-split --merge FIRST_PART OUTPUT)"
             )
@@ -177,11 +178,13 @@ def _merged(parts: Sequence[Part]) -> dict[str, StoredTensor]:
         for tensor in part.tensors():
             if tensor.name in stored:
                 other = stored[tensor.name].file.name
-                raise LayoutError(f"{tensor.name!r} is in two parts, {other} and {part.path.name}")
+                raise LayoutError(
+                    f"{show(tensor.name)} is in two parts, {other} and {part.path.name}"
+                )
             stored[tensor.name] = tensor
     total = parts[0].header.metadata.get("split.tensors.count", len(stored))
     if total != len(stored):
         raise LayoutError(
-            f"{parts[0].path} announces {total!r:.40} tensors and {len(stored)} are there; {_MERGE}"
+            f"{parts[0].path} announces {show(total)} tensors and {len(stored)} are there; {_MERGE}"
         )
     return stored

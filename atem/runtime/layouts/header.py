@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import ConfigError, UnsafeCheckpoint
 from ..gate import parse_json
+from ..quoting import show
 
 if TYPE_CHECKING:
     import mmap
@@ -69,18 +69,18 @@ def read_header(data: bytes | mmap.mmap, path: Path) -> list[Entry]:
 
 
 def _entry(path: Path, name: str, fields: Any, base: int) -> Entry:
-    where = f"{path}: tensor {short(name)}"
+    where = f"{path}: tensor {show(name)}"
     if not isinstance(fields, dict) or set(fields) != {"dtype", "shape", "data_offsets"}:
         raise UnsafeCheckpoint(f"{where} is not described by dtype, shape and data_offsets")
     if not name or not name.isprintable():
         raise UnsafeCheckpoint(f"{where} has no printable name")
     dtype, shape, offsets = fields["dtype"], fields["shape"], fields["data_offsets"]
     if not isinstance(dtype, str) or dtype not in BITS:
-        raise UnsafeCheckpoint(f"{where} has the unknown dtype {short(dtype)}")
+        raise UnsafeCheckpoint(f"{where} has the unknown dtype {show(dtype)}")
     if not _are_counts(shape, range(MAX_RANK + 1)):
-        raise UnsafeCheckpoint(f"{where} has the impossible shape {short(shape)}")
+        raise UnsafeCheckpoint(f"{where} has the impossible shape {show(shape)}")
     if not _are_counts(offsets, (2,)) or offsets[0] > offsets[1]:
-        raise UnsafeCheckpoint(f"{where} has the impossible offsets {short(offsets)}")
+        raise UnsafeCheckpoint(f"{where} has the impossible offsets {show(offsets)}")
     start, stop = offsets
     if prod(shape) * BITS[dtype] != (stop - start) * 8:
         raise UnsafeCheckpoint(f"{where}: {dtype} of shape {shape} is not {stop - start} bytes")
@@ -99,7 +99,7 @@ def _check_cover(path: Path, entries: list[Entry], start: int, stop: int) -> Non
     for entry in entries:
         if entry.start != start:
             kind = "overlaps the tensor before it" if entry.start < start else "follows a hole"
-            raise UnsafeCheckpoint(f"{path}: tensor {entry.name!r:.120} {kind}")
+            raise UnsafeCheckpoint(f"{path}: tensor {show(entry.name)} {kind}")
         start = entry.stop
     if start != stop:
         raise UnsafeCheckpoint(

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from ...errors import LayoutError
-from ..gate import listed
+from ..quoting import show, some
 from .assembly import Form
 from .layout import Named
 from .names import PACKED
@@ -33,13 +33,13 @@ def _check(source: Source) -> None:
     version = source.config[MARKER]
     if type(version) is not int or version != VERSION:
         raise LayoutError(
-            f"{source.path}: {MARKER} is {version!r:.40}, and the version that is read is {VERSION}"
+            f"{source.path}: {MARKER} is {show(version)}, and the version that is read is {VERSION}"
         )
     foreign = sorted(name for name in source.stored if FOREIGN.search(name))
     if foreign:
         raise LayoutError(
             f"{source.path}: config.json has the marker {MARKER}, but {len(foreign)} names are not"
-            f" of that layout ({listed(foreign)}): the marker is on the wrong folder, remove"
+            f" of that layout ({some(foreign)}): the marker is on the wrong folder, remove"
             " it from config.json or take the configuration that belongs to these weights"
         )
 

@@ -7,11 +7,11 @@ ways are refused, files that are not read are noted (model.md 4.8, 7).
 from __future__ import annotations
 
 from pathlib import Path
-from reprlib import repr as short
 from typing import TYPE_CHECKING, Final
 
 from ...errors import LayoutError, UnsafeCheckpoint
-from ..gate import is_plain_name, listed
+from ..gate import is_plain_name
+from ..quoting import show, some
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -57,7 +57,7 @@ def shards(folder: Folder) -> dict[str, str] | None:
     for key, shard in entries.items():
         if not is_plain_name(shard):
             raise UnsafeCheckpoint(
-                f"{folder.root / INDEX}: the shard {short(shard)} of {short(key)}"
+                f"{folder.root / INDEX}: the shard {show(shard)} of {show(key)}"
                 " is not a plain file name"
             )
     return entries
@@ -69,7 +69,7 @@ def unread_notes(folder: Folder, read: Iterable[str]) -> list[str]:
     unread = [name for name in folder.names() if name not in known and is_weights(name)]
     if not unread:
         return []
-    return [f"{len(unread)} weight files are not read: {listed(unread)}"]
+    return [f"{len(unread)} weight files are not read: {some(unread)}"]
 
 
 def is_weights(name: str) -> bool:
@@ -89,7 +89,9 @@ def _existing(folder: Folder, names: Iterable[str]) -> dict[str, Path]:
     for name in names:
         path = folder.file(name)
         if path is None:
-            raise LayoutError(f"{folder.root}: the shard {name!r} is missing: download it again")
+            raise LayoutError(
+                f"{folder.root}: the shard {show(name)} is missing: download it again"
+            )
         files[name] = path
     return files
 
@@ -100,7 +102,7 @@ def _check_numbered(folder: Folder, found: list[str]) -> None:
     stem = found[0].rpartition("-00001-of-")[0]
     if found != [f"{stem}-{n + 1:05d}-of-{count:05d}.safetensors" for n in range(count)]:
         raise LayoutError(
-            f"{folder.root} has no {INDEX}, and its safetensors files ({listed(found)}) are"
+            f"{folder.root} has no {INDEX}, and its safetensors files ({some(found)}) are"
             " no complete numbered set: download what is missing, or move the rest away"
         )
 
@@ -110,6 +112,6 @@ def _no_weights(folder: Folder, names: list[str]) -> UnsafeCheckpoint | LayoutEr
     if not pickles:
         return LayoutError(f"{folder.root} has no weights: no file ends in .safetensors or .gguf")
     return UnsafeCheckpoint(
-        f"{folder.root} has weights only as {listed(pickles)}: such files run code when they"
+        f"{folder.root} has weights only as {some(pickles)}: such files run code when they"
         " are read. Only safetensors and GGUF are read: convert the checkpoint where you trust it"
     )

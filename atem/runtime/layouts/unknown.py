@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ...errors import LayoutError
+from ..quoting import some
 from ..schemas import read_config
 from .names import nearest
 from .packed import MARKER
@@ -23,10 +24,9 @@ def unknown_layout(source: Source) -> LayoutError:
         )
     best = nearest(source.modules)
     near = f"the nearest layout is {best!r}" if best else "no name is known"
-    names = ", ".join(f"{name:.120}" for name in sorted(source.stored)[:4])
     return LayoutError(
-        f"{source.path}: {len(source.stored)} tensors ({names}) are of no layout that is known;"
-        f" {near}: is this a Muse Glimmer checkpoint, and complete?"
+        f"{source.path}: {len(source.stored)} tensors ({some(sorted(source.stored))}) are of no"
+        f" layout that is known; {near}: is this a Muse Glimmer checkpoint, and complete?"
     )
 
 

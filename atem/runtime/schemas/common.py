@@ -12,7 +12,8 @@ from pydantic import BaseModel, ConfigDict
 
 from ...errors import ConfigError
 from ..config import LayerCount, Positive, PositiveFloat
-from .parse import is_whole, show, some
+from ..quoting import show, some
+from .parse import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from ...errors import ConfigError
-from .parse import show
+from ..quoting import show
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

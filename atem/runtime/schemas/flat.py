@@ -12,9 +12,10 @@ from pydantic import BaseModel, ConfigDict
 
 from ...errors import ConfigError
 from ..config import LayerCount, Positive, PositiveFloat  # noqa: TC001 (pydantic reads them)
+from ..quoting import show
 from .common import Shared, refuse_unimplemented, require_ids, same
 from .layers import flags, layer_types
-from .parse import build, parse, show
+from .parse import build, parse
 from .rope import rope_theta
 from .scale import HEAD_DIM, RELEASED, RELEASED_FLAT, hf_factor
 

@@ -17,8 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ...errors import ConfigError
 from ..config import LayerCount, Positive, PositiveFloat, layer_pattern
+from ..quoting import show, some
 from .common import same
-from .parse import as_object, build, is_whole, parse, show, some
+from .parse import as_object, build, is_whole, parse
 from .scale import RELEASED, hf_factor, require_attention_scale
 
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import ConfigError
 from ..config import Positive, PositiveFloat  # noqa: TC001 (pydantic reads them)
+from ..quoting import show
 from .common import Shared, refuse_unimplemented, require_ids, same
 from .family import PROOF, require_family
 from .layers import layer_types, thetas
-from .parse import as_object, build, parse, show
+from .parse import as_object, build, parse
 from .rope import rope_theta
 from .scale import RELEASED, hf_factor
 

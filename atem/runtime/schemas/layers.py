@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 from ...errors import ConfigError
 from ..config import LayerType, layer_pattern
-from .parse import is_whole, show, some
+from ..quoting import show, some
+from .parse import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

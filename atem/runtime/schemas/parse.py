@@ -6,25 +6,19 @@ Rules: strict, so that a boolean is no integer and a string no number
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from ...errors import ConfigError
 from ..config import ModelConfig
+from ..quoting import FEW, show
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 Record = TypeVar("Record", bound=BaseModel)
-
-SHOWN: Final = 4
-"""How many keys or layers one message names."""
-
-_SHORT: Final = reprlib.Repr()
-_SHORT.maxstring = _SHORT.maxother = 60
 
 
 def as_object(value: Any, where: str) -> Mapping[str, Any]:
@@ -47,20 +41,6 @@ def build(values: Mapping[str, Any], where: str) -> ModelConfig:
     return parse(ModelConfig, values, where)
 
 
-def show(value: object) -> str:
-    """``value`` for a message, cut short."""
-    try:
-        return _SHORT.repr(value)
-    except (ValueError, RecursionError):  # a whole number of thousands of digits
-        return f"a {type(value).__name__} too long to show"
-
-
-def some(values: list[Any]) -> str:
-    """The first few of ``values``, and how many more there are."""
-    more = len(values) - SHOWN
-    return ", ".join(map(str, values[:SHOWN])) + (f" and {more} more" if more > 0 else "")
-
-
 def is_whole(value: object) -> bool:
     """Whether it is an integer; a boolean is none."""
     return isinstance(value, int) and not isinstance(value, bool)
@@ -70,8 +50,8 @@ def _describe(error: ValidationError, where: str) -> str:
     found = [_one(detail) for detail in error.errors(include_url=False)]
     return (
         f"{where}: "
-        + "; ".join(found[:SHOWN])
-        + (f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else "")
+        + "; ".join(found[:FEW])
+        + (f"; and {len(found) - FEW} more" if len(found) > FEW else "")
     )
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import ConfigError
+from ..quoting import show
 from .common import same
-from .parse import as_object, show
+from .parse import as_object
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ....errors import ConfigError
+from ...quoting import show
 from . import compressed_tensors, mlx, modelopt, quark
 from .method import Method, plain
 
@@ -49,7 +50,7 @@ def _named(source: Source, block: Mapping[str, Any], own: Mapping[str, Any]) -> 
     read = METHODS.get(method) if isinstance(method, str) else None
     if read is None:
         raise ConfigError(
-            f"{source.path}: the weights are quantised by {method!r:.40}, which atem doesn't read;"
+            f"{source.path}: the weights are quantised by {show(method)}, which atem doesn't read;"
             f" take the original weights or a build by {READ}"
         )
     if own and read is not mlx.read:

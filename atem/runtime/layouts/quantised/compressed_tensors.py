@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ....errors import ConfigError
-from ...gate import shown
+from ...quoting import named, show
 from ..codecs.blocks import factor
 from ..codecs.fp4 import nvfp4
 from .method import CACHE_SCALES, Method, plain
@@ -60,15 +60,15 @@ def _groups(block: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]
         yield "format", {}
         return
     for name, group in groups.items():
-        yield f"config_groups.{shown(name)}", group if isinstance(group, Mapping) else {}
+        yield f"config_groups.{named(name)}", group if isinstance(group, Mapping) else {}
 
 
 def _check_group(where: str, block: Mapping[str, Any], group: Mapping[str, Any]) -> None:
     found = group.get("format") or block.get("format")
     if found != FORMAT:
-        raise ConfigError(f"{where} is {found!r:.60}; of compressed-tensors, atem reads {FORMAT}")
+        raise ConfigError(f"{where} is {show(found)}; of compressed-tensors, atem reads {FORMAT}")
     weights = group.get("weights")
     for key, value in _WEIGHTS.items():
         given = weights.get(key, value) if isinstance(weights, Mapping) else value
         if given != value:
-            raise ConfigError(f"{where}: weights.{key} is {given!r:.40}, and NVFP4 has {value!r}")
+            raise ConfigError(f"{where}: weights.{key} is {show(given)}, and NVFP4 has {value!r}")

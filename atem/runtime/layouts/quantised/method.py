@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from ....errors import LayoutError
+from ...quoting import some
 from ..codecs.plain import Plain
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def plain(module: str, parts: Parts) -> Codec | None:
 
 
 def _unread(path: Path, module: str, parts: Parts, method: str) -> LayoutError:
-    kinds = ", ".join(f"{part} {tensor.dtype}" for part, tensor in sorted(parts.items())[:8])
+    kinds = some([f"{part} {tensor.dtype}" for part, tensor in sorted(parts.items())])
     return LayoutError(
         f"{path}: {module} is stored as ({kinds}), which atem can't read in a checkpoint"
         f" whose quantisation is {method!r}"

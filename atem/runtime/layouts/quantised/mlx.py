@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ....errors import ConfigError
-from ...gate import shown
+from ...quoting import named, show
 from ..codecs import affine as uniform
 from ..codecs.affine import affine
 from ..codecs.fp4 import mxfp4, nvfp4
@@ -54,7 +54,7 @@ def read(source: Source, block: Mapping[str, Any]) -> Method:
     where = f"{source.root / 'config.json'}: quantization"
     default = _spec(block, where)
     modules = {
-        module: _override(value, default, f"{where} of {shown(module)}")
+        module: _override(value, default, f"{where} of {named(module)}")
         for module, value in block.items()
         if isinstance(value, Mapping | bool)
     }
@@ -93,7 +93,7 @@ def _spec(block: Mapping[str, Any], where: str) -> Spec:
     name = block.get("mode") or "affine"
     mode = MODES.get(name) if isinstance(name, str) else None
     if mode is None:
-        raise ConfigError(f"{where}: mode {name!r:.40} is none of {', '.join(MODES)}")
+        raise ConfigError(f"{where}: mode {show(name)} is none of {', '.join(MODES)}")
     group = _choice(block, "group_size", mode.groups, where)
     return Spec(name, group, _choice(block, "bits", mode.bits, where))
 
@@ -104,5 +104,5 @@ def _choice(block: Mapping[str, Any], key: str, allowed: tuple[int, ...], where:
         return allowed[0]
     if type(value) is not int or value not in allowed:
         known = ", ".join(map(str, sorted(set(allowed))))
-        raise ConfigError(f"{where}: {key} is {value!r:.40}, and atem reads {known}")
+        raise ConfigError(f"{where}: {key} is {show(value)}, and atem reads {known}")
     return value

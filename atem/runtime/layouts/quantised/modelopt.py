@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ....errors import ConfigError
-from ...gate import shown
+from ...quoting import named, show
 from ..codecs.blocks import factor
 from ..codecs.fp4 import NV_GROUP, nvfp4
 from ..codecs.fp8 import MX_GROUP, fp8, mxfp8
@@ -70,7 +70,7 @@ def further(source: Source) -> dict[str, Any]:
     name = producer.get("name") if isinstance(producer, Mapping) else producer
     if name != "modelopt":
         raise ConfigError(
-            f"{source.path}: hf_quant_config.json is by {name!r:.40}, and atem reads modelopt's"
+            f"{source.path}: hf_quant_config.json is by {show(name)}, and atem reads modelopt's"
         )
     block = found.get("quantization", {})
     return dict(block) if isinstance(block, Mapping) else {}
@@ -95,7 +95,7 @@ def _listed(block: Mapping[str, Any], where: str) -> dict[str, str]:
         module: _encoding(
             entry.get("quant_algo") if isinstance(entry, Mapping) else entry,
             entry if isinstance(entry, Mapping) else {},
-            f"{where} of {shown(module)}",
+            f"{where} of {named(module)}",
         )
         for module, entry in layers.items()
     }
@@ -105,9 +105,9 @@ def _encoding(algorithm: Any, block: Mapping[str, Any], where: str) -> str:
     found = ALGORITHMS.get(algorithm) if isinstance(algorithm, str) else None
     if found is None:
         raise ConfigError(
-            f"{where} is {algorithm!r:.60}, and atem reads {', '.join([*ALGORITHMS, MIXED])}"
+            f"{where} is {show(algorithm)}, and atem reads {', '.join([*ALGORITHMS, MIXED])}"
         )
     size = block.get("group_size")
     if size is not None and size != GROUPS.get(found, size):
-        raise ConfigError(f"{where}: group_size is {size!r:.40}, and {found} has {GROUPS[found]}")
+        raise ConfigError(f"{where}: group_size is {show(size)}, and {found} has {GROUPS[found]}")
     return found

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ....errors import ConfigError
-from ...gate import shown
+from ...quoting import named, show
 from ..codecs.fp4 import MX_GROUP, mxfp4
 from .method import Method, plain
 
@@ -31,7 +31,7 @@ def read(source: Source, block: Mapping[str, Any]) -> Method:
         for key, value in _MXFP4.items():
             if weights.get(key) != value:
                 raise ConfigError(
-                    f"{where}: {shown(name)}: {key} of the weights is {weights.get(key)!r:.40}; of"
+                    f"{where}: {named(name)}: {key} of the weights is {show(weights.get(key))}; of"
                     f" Quark, atem reads MXFP4, which has {value!r}"
                 )
     return Method("quark", _build)
