@@ -16,7 +16,7 @@ from ..quoting import show, some
 from .parse import is_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 ACTIVATIONS: Final = ("hidden_activation", "hidden_act")
 
@@ -65,12 +65,17 @@ def refuse_unimplemented(
     for key in ACTIVATIONS:
         if key in raw and raw[key] != "silu":
             raise ConfigError(f"{where}{key}={show(raw[key])}; the model is defined with 'silu'")
-    for key, neutral in {**NEUTRAL, **(extra or {})}.items():
-        value = raw.get(key)
-        if value is not None and not same(value, neutral):
+    require_neutral(raw, {**NEUTRAL, **(extra or {})}, where)
+
+
+def require_neutral(raw: Mapping[str, Any], neutral: Mapping[str, object], where: str) -> None:
+    """Raise ConfigError for a key that is there, not null, and not ``neutral``'s value (or one)."""
+    for key, wanted in neutral.items():
+        value, allowed = raw.get(key), wanted if isinstance(wanted, tuple) else (wanted,)
+        if value is not None and not any(same(value, one) for one in allowed):
             raise ConfigError(
                 f"{where}{key}={show(value)} asks for another computation than Muse Glimmer's, "
-                f"which no engine here does; only {neutral!r} is read"
+                f"which no engine here does; only {' or '.join(map(repr, allowed))} is read"
             )
 
 
@@ -79,9 +84,11 @@ def same(value: object, wanted: object) -> bool:
     return isinstance(value, bool) == isinstance(wanted, bool) and value == wanted
 
 
-def require_ids(raw: Mapping[str, Any], vocab_size: int, where: str) -> None:
+def require_ids(
+    raw: Mapping[str, Any], vocab_size: int, where: str, keys: Iterable[str] = TOKEN_IDS
+) -> None:
     """Raise ConfigError for a token id (or one in a list) that is not in the vocabulary."""
-    for key in TOKEN_IDS:
+    for key in keys:
         value = raw.get(key)
         ids = value if isinstance(value, list) else [] if value is None else [value]
         wrong = [show(i) for i in ids if not is_whole(i) or not 0 <= i < vocab_size]

@@ -17,16 +17,18 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ...errors import ConfigError
 from ..config import LayerCount, Positive, PositiveFloat, layer_pattern
-from ..quoting import show, some
-from .common import same
+from ..quoting import show
+from .common import require_ids, require_neutral, same
+from .layers import entries
 from .parse import as_object, build, is_whole, parse
 from .scale import RELEASED, hf_factor, require_attention_scale
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from ..config import LayerType, ModelConfig
 
+PATTERN: Final = "attention.sliding_window_pattern"
 ARCHITECTURES: Final = ("muse-glimmer", "muse_glimmer")
 OTHERS: Final = {
     "clip": "the vision half (mmproj) of a model; open the text file beside it",
@@ -35,9 +37,9 @@ OTHERS: Final = {
 TOKEN_IDS: Final = tuple(
     f"tokenizer.ggml.{name}_token_id" for name in ("bos", "eos", "eot", "eom", "unknown", "padding")
 )
-NEUTRAL: Final[dict[str, tuple[object, ...]]] = {
-    "rope.scaling.type": ("none",), "rope.scaling.factor": (0, 1), "attention.causal": (True,),
-    "expert_count": (0,), "attn_logit_softcapping": (0,), "attention.clamp_kqv": (0,),
+NEUTRAL: Final[dict[str, object]] = {
+    "rope.scaling.type": "none", "rope.scaling.factor": (0, 1), "attention.causal": True,
+    "expert_count": 0, "attn_logit_softcapping": 0, "attention.clamp_kqv": 0,
     "embedding_scale": (0, 1), "residual_scale": (0, 1),
 }  # fmt: skip
 """Keys that change the maths, with the values under which they change nothing."""
@@ -94,18 +96,17 @@ def config_from_gguf(metadata: Mapping[str, Any], qk_scale: float | None) -> Mod
         for key, value in metadata.items()
         if isinstance(key, str) and key.startswith(prefix)
     }
-    _refuse_unimplemented(values, prefix)
+    require_neutral(values, NEUTRAL, prefix)
     values["vocab_size"] = _vocab_size(values, metadata, prefix)
     read = parse(_Metadata, values, f"GGUF metadata ({prefix}*)")
     _require_repeats(values, prefix)
-    _require_ids(metadata, read.vocab_size)
+    ids = {key: [_plain(metadata[key])] for key in TOKEN_IDS if metadata.get(key) is not None}
+    require_ids(ids, read.vocab_size, "", TOKEN_IDS)
     factor = _factor(qk_scale, read.head_dim)
     if read.attention_scale is not None:
         key = prefix + "attention.scale"
         require_attention_scale(read.attention_scale, factor, read.head_dim, key)
-    types = _layer_types(
-        values.get("attention.sliding_window_pattern"), read.num_hidden_layers, prefix
-    )
+    types = _layer_types(values, read.num_hidden_layers, prefix)
     own = {"layer_types": types, "qk_scale_factor": factor}
     return build(read.model_dump() | own, "GGUF metadata, under config.json's names")
 
@@ -135,15 +136,6 @@ def _plain(value: Any) -> Any:
     return next((v for v in short if struct.pack("<f", v) == stored), value)
 
 
-def _refuse_unimplemented(values: Mapping[str, Any], prefix: str) -> None:
-    for key, neutral in NEUTRAL.items():
-        if key in values and not any(same(values[key], wanted) for wanted in neutral):
-            raise ConfigError(
-                f"{prefix}{key}={show(values[key])} asks for another computation than Muse "
-                "Glimmer's, which no engine here does; use a file without it"
-            )
-
-
 def _vocab_size(values: Mapping[str, Any], metadata: Mapping[str, Any], prefix: str) -> Any:
     """``vocab_size``, else the number of tokens; the tokens have to fit into the former."""
     tokens = metadata.get("tokenizer.ggml.tokens")
@@ -170,15 +162,6 @@ def _require_repeats(values: Mapping[str, Any], prefix: str) -> None:
             )
 
 
-def _require_ids(metadata: Mapping[str, Any], vocab_size: int) -> None:
-    for key in TOKEN_IDS:
-        value = _plain(metadata.get(key))
-        if value is not None and not (is_whole(value) and 0 <= value < vocab_size):
-            raise ConfigError(
-                f"{key}={show(value)}; a token id is a whole number from 0 to {vocab_size - 1}"
-            )
-
-
 def _factor(qk_scale: float | None, head_dim: int) -> float:
     if qk_scale is None:
         return RELEASED
@@ -188,27 +171,18 @@ def _factor(qk_scale: float | None, head_dim: int) -> float:
     return hf_factor(float(factor), head_dim, "hf", "blk.*.attn_q_norm.weight as ")
 
 
-def _layer_types(pattern: Any, layers: int, prefix: str) -> tuple[LayerType, ...]:
+def _layer_types(values: Mapping[str, Any], layers: int, prefix: str) -> tuple[LayerType, ...]:
     """Types by an array (true: sliding) or a period counted from the front; else the pattern."""
-    key = f"{prefix}attention.sliding_window_pattern"
-    if pattern is None:
-        return layer_pattern(layers)
-    if is_whole(pattern) and pattern >= 1:
-        return _types([(layer + 1) % pattern != 0 for layer in range(layers)])
-    if not isinstance(pattern, list | tuple):
-        raise ConfigError(f"{key}={show(pattern)}; it is a list of booleans or a period above 0")
-    if len(pattern) != layers:
-        raise ConfigError(f"{key} has {len(pattern)} entries for {prefix}block_count={layers}")
-    wrong = [
-        i for i, value in enumerate(pattern) if not isinstance(value, int) or value not in (0, 1)
-    ]
-    if wrong:
-        raise ConfigError(
-            f"{key}[{wrong[0]}]={show(pattern[wrong[0]])} (at layers {some(wrong)}); entries are "
-            "true (sliding) or false (full)"
-        )
-    return _types([bool(value) for value in pattern])
+    period: Any = values.get(PATTERN)
+    if is_whole(period) and period >= 1:
+        return _types((layer + 1) % period != 0 for layer in range(layers))
+    sliding = entries(
+        values, PATTERN, layers, prefix,
+        good=lambda v: isinstance(v, int) and v in (0, 1),
+        rule="true (sliding) or false (full); or one number, a period above 0",
+    )  # fmt: skip
+    return layer_pattern(layers) if sliding is None else _types(sliding)
 
 
-def _types(sliding: list[bool]) -> tuple[LayerType, ...]:
+def _types(sliding: Iterable[int]) -> tuple[LayerType, ...]:
     return tuple("sliding_attention" if slides else "full_attention" for slides in sliding)

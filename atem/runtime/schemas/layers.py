@@ -14,7 +14,7 @@ from ..quoting import show, some
 from .parse import is_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 LAYER_TYPES: Final = get_args(LayerType)
 
@@ -32,7 +32,10 @@ def layer_types(
     ``rotates`` has one entry for each layer and was read from ``rope_key``.
     Raises ConfigError with the layers at which the two differ.
     """
-    types = _declared_types(raw, len(rotates), where) or layer_pattern(len(rotates), period)
+    layers = len(rotates)
+    rule = " or ".join(LAYER_TYPES)
+    found = entries(raw, "layer_types", layers, where, good=lambda v: v in LAYER_TYPES, rule=rule)
+    types = layer_pattern(layers, period) if found is None else tuple(found)
     differ = [i for i, turns in enumerate(rotates) if (types[i] == "sliding_attention") != turns]
     if differ:
         raise ConfigError(
@@ -43,64 +46,61 @@ def layer_types(
     return types
 
 
-def entries(raw: Mapping[str, Any], key: str, layers: int, where: str) -> list[Any] | None:
-    """The list at ``key``, one entry for each layer; None if it is missing or null."""
-    value = raw.get(key)
-    if value is None:
+def entries(
+    raw: Mapping[str, Any],
+    key: str,
+    layers: int,
+    where: str,
+    *,
+    good: Callable[[Any], bool],
+    rule: str,
+) -> list[Any] | None:
+    """The list at ``key``, a ``good`` entry for each layer; None if it is missing or null.
+
+    Raises ConfigError, which gives the ``rule`` that entries keep.
+    """
+    values = raw.get(key)
+    if values is None:
         return None
-    if not isinstance(value, list | tuple):
-        raise ConfigError(f"{where}{key}={show(value)}; it is a list, one entry for each layer")
-    if len(value) != layers:
+    if not isinstance(values, list | tuple):
+        raise ConfigError(f"{where}{key}={show(values)}; it is a list, one for each layer: {rule}")
+    if len(values) != layers:
         raise ConfigError(
-            f"{where}{key} has {len(value)} entries for {layers} layers; it has one for each"
+            f"{where}{key} has {len(values)} entries for {layers} layers; it has one for each"
         )
-    return list(value)
+    wrong = [i for i, value in enumerate(values) if not good(value)]
+    if wrong:
+        first = show(values[wrong[0]])
+        raise ConfigError(
+            f"{where}{key}[{wrong[0]}]={first} (at layers {some(wrong)}); entries are {rule}"
+        )
+    return list(values)
 
 
 def flags(raw: Mapping[str, Any], layers: int, period: int) -> list[bool]:
     """``no_rope_layers`` as whether each layer rotates; 1 is yes, 0 is no (model.md 3.2)."""
-    values = entries(raw, "no_rope_layers", layers, "")
+    rule = "1 (rope) or 0 (no rope)"
+    values = entries(
+        raw, "no_rope_layers", layers, "", good=lambda v: is_whole(v) and v in (0, 1), rule=rule
+    )
     if values is None:
         return default_rotation(layers, period)
-    wrong = [i for i, value in enumerate(values) if not is_whole(value) or value not in (0, 1)]
-    if wrong:
-        raise ConfigError(
-            f"no_rope_layers[{wrong[0]}]={show(values[wrong[0]])} (at layers {some(wrong)}); "
-            "entries are 1 (rope) or 0 (no rope)"
-        )
     return [value == 1 for value in values]
 
 
 def thetas(raw: Mapping[str, Any], layers: int, theta: float, where: str) -> list[bool]:
     """``layer_rope_theta`` as whether each layer rotates: 0 is no, the global theta is yes."""
-    values = entries(raw, "layer_rope_theta", layers, where)
+    values = entries(
+        raw, "layer_rope_theta", layers, where,
+        good=lambda v: not isinstance(v, bool) and v in (0, theta),
+        rule=f"0 or the rope theta of the whole model, {theta}: implementations differ in which "
+        "of two they take",
+    )  # fmt: skip
     if values is None:
         return default_rotation(layers)
-    wrong = [
-        i for i, value in enumerate(values) if isinstance(value, bool) or value not in (0, theta)
-    ]
-    if wrong:
-        raise ConfigError(
-            f"{where}layer_rope_theta[{wrong[0]}]={show(values[wrong[0]])} (at layers "
-            f"{some(wrong)}); entries are 0 or the rope theta of the whole model, {theta}: "
-            "implementations differ in which of two they take"
-        )
     return [value != 0 for value in values]
 
 
 def default_rotation(layers: int, period: int = 4) -> list[bool]:
     """Whether each layer rotates in the released pattern."""
     return [kind == "sliding_attention" for kind in layer_pattern(layers, period)]
-
-
-def _declared_types(
-    raw: Mapping[str, Any], layers: int, where: str
-) -> tuple[LayerType, ...] | None:
-    values = entries(raw, "layer_types", layers, where)
-    wrong = [i for i, value in enumerate(values or ()) if value not in LAYER_TYPES]
-    if values is not None and wrong:
-        raise ConfigError(
-            f"{where}layer_types[{wrong[0]}]={show(values[wrong[0]])} (at layers {some(wrong)}); "
-            f"known are {' and '.join(LAYER_TYPES)}"
-        )
-    return None if values is None else tuple(values)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import ConfigError
 from ..quoting import show
-from .common import same
+from .common import require_neutral
 from .parse import as_object
 
 if TYPE_CHECKING:
@@ -44,14 +44,14 @@ def rope_theta(raw: Mapping[str, Any], where: str, default: float | None = None)
 def _declared(raw: Mapping[str, Any], where: str) -> list[tuple[str, Any]]:
     """Key and value of every theta in ``raw``, after a look at what stands around it."""
     found = [(where + "rope_theta", raw["rope_theta"])] if raw.get("rope_theta") is not None else []
-    _require_plain(raw, where, {"partial_rotary_factor": 1})
+    require_neutral(raw, {"partial_rotary_factor": 1}, where)
     for key in ("rope_parameters", "rope_scaling"):
         if raw.get(key) is None:
             continue
         at = f"{where}{key}."
         inner = as_object(raw[key], where + key)
         _require_default_type(inner, at)
-        _require_plain(inner, at, NEUTRAL)
+        require_neutral(inner, NEUTRAL, at)
         if inner.get("rope_theta") is not None:
             found.append((at + "rope_theta", inner["rope_theta"]))
     return found
@@ -70,15 +70,6 @@ def _require_default_type(inner: Mapping[str, Any], at: str) -> None:
             f"{at}{nested[0]}: a rope for each kind of layer is not implemented; full layers "
             "have none, so write the sliding one's values alone"
         )
-
-
-def _require_plain(values: Mapping[str, Any], at: str, neutral: Mapping[str, object]) -> None:
-    for key, wanted in neutral.items():
-        if values.get(key) is not None and not same(values[key], wanted):
-            raise ConfigError(
-                f"{at}{key}={show(values[key])} changes the angles of rope, which is not "
-                "implemented; the model turns whole heads by unscaled angles"
-            )
 
 
 def _is_theta(value: object) -> bool:
