@@ -10,26 +10,31 @@ from ..quoting import show, some
 from .header import read_header
 from .mapped import Mapped
 from .shards import INDEX, shards, unread_notes, weight_files
-from .source import JSON_FILES, Source, side_files
+from .source import Source, side_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
+    from ..checkpoint import SideFiles
     from .source import StoredTensor
 
-LOOKED_AT_FOR_CODE: Final = (*JSON_FILES, "processor_config.json", "preprocessor_config.json")
+PROCESSORS: Final = ("processor_config.json", "preprocessor_config.json")
+"""Files that nobody needs and that may name code."""
 
 
 def open_folder(path: Path) -> Source:
     """The source of a folder of safetensors files; raises CheckpointError of the kind at fault."""
     folder = gate.Folder.open(path)
     config = gate.read_config(folder)
-    notes = gate.code_notes(folder, _code_files(folder, config))
-    source = Source(path, folder.root, config, side_files(folder), {}, notes)
+    beside = side_files(folder)
+    notes = gate.code_notes(folder, _code_files(folder, config, beside))
+    source = Source(path, folder.root, config, beside, {}, notes)
     try:
-        files = weight_files(folder)
-        source.stored = _stored(folder, files.values(), source.on_close)
+        index = shards(folder)
+        files = weight_files(folder, index)
+        source.stored = _stored(files.values(), source.on_close)
+        _check_index(folder, index or {}, source.stored)
     except BaseException:
         source.close()
         raise
@@ -37,14 +42,17 @@ def open_folder(path: Path) -> Source:
     return source
 
 
-def _code_files(folder: gate.Folder, config: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    others = {name: folder.json(name) or {} for name in LOOKED_AT_FOR_CODE}
-    return {"config.json": config, **others}
+def _code_files(
+    folder: gate.Folder, config: dict[str, Any], beside: SideFiles
+) -> dict[str, Mapping[str, Any]]:
+    return {
+        "config.json": config,
+        "tokenizer_config.json": beside.tokenizer_config,
+        "generation_config.json": beside.generation_config,
+    } | {name: folder.json(name) or {} for name in PROCESSORS}
 
 
-def _stored(
-    folder: gate.Folder, files: Iterable[Path], on_close: list[Callable[[], None]]
-) -> dict[str, StoredTensor]:
+def _stored(files: Iterable[Path], on_close: list[Callable[[], None]]) -> dict[str, StoredTensor]:
     found: dict[str, StoredTensor] = {}
     for path in files:
         file = Mapped(path)
@@ -54,7 +62,6 @@ def _stored(
                 other = found[tensor.name].file.name
                 raise LayoutError(f"{show(tensor.name)} is in two shards, {other} and {path.name}")
             found[tensor.name] = tensor
-    _check_index(folder, found)
     return found
 
 
@@ -65,8 +72,10 @@ def tensors_of(file: Mapped) -> Iterator[StoredTensor]:
         yield file.tensor(entry.name, entry.dtype, entry.shape, entry.start, size)
 
 
-def _check_index(folder: gate.Folder, found: Mapping[str, StoredTensor]) -> None:
-    absent = [name for name in shards(folder) or () if name not in found]
+def _check_index(
+    folder: gate.Folder, index: Mapping[str, str], found: Mapping[str, StoredTensor]
+) -> None:
+    absent = [name for name in index if name not in found]
     if absent:
         raise LayoutError(
             f"{folder.root / INDEX} lists {len(absent)} tensors that no shard has"

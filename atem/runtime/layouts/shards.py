@@ -25,16 +25,15 @@ INDEX: Final = "model.safetensors.index.json"
 SINGLE: Final = "model.safetensors"
 
 
-def weight_files(folder: Folder) -> dict[str, Path]:
+def weight_files(folder: Folder, index: Mapping[str, str] | None) -> dict[str, Path]:
     """File name -> resolved path of every safetensors file to read, in order.
 
-    The shards of the index when there is one, else ``model.safetensors``, else
+    The shards of the ``index`` when there is one, else ``model.safetensors``, else
     the only file, else one complete numbered set. Raises LayoutError when these
     disagree or a shard is missing, UnsafeCheckpoint for pickles alone.
     """
     names = folder.names()
     found = [name for name in names if name.endswith(".safetensors")]
-    index = shards(folder)
     if index is not None:
         return _indexed(folder, found, index)
     if not found:

@@ -32,8 +32,6 @@ NUMPY: Final[dict[str, Any]] = {
 }  # fmt: skip
 """Stored dtype -> NumPy's. "F4" is absent: two values a byte, given as bytes."""
 
-JSON_FILES: Final = ("tokenizer_config.json", "generation_config.json")
-
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
@@ -87,12 +85,12 @@ class Source:
 
 def side_files(folder: gate.Folder) -> SideFiles:
     """The files beside the weights, as far as they are there."""
-    tokenizer_config, generation_config = (folder.json(name) or {} for name in JSON_FILES)
+    tokenizer_config = folder.json("tokenizer_config.json") or {}
     template = folder.file("chat_template.jinja")
     return SideFiles(
         tokenizer=folder.file("tokenizer.json"),
         tokenizer_config=tokenizer_config,
-        generation_config=generation_config,
+        generation_config=folder.json("generation_config.json") or {},
         chat_template=(
             _template_in(tokenizer_config) if template is None else gate.read_text(template)
         ),

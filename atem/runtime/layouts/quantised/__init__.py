@@ -40,9 +40,8 @@ def quantisation(source: Source) -> Method:
         return _named(source, block, own)
     if own or block:
         return mlx.read(source, own or block)
-    if modelopt.further(source):
-        return modelopt.read(source, {})
-    return Method("none", plain)
+    beside = modelopt.further(source)
+    return modelopt.described(source, beside) if beside else Method("none", plain)
 
 
 def _named(source: Source, block: Mapping[str, Any], own: Mapping[str, Any]) -> Method:

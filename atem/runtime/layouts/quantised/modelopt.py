@@ -37,9 +37,13 @@ DROPPED: Final = CACHE_SCALES | {
 def read(source: Source, block: Mapping[str, Any]) -> Method:
     """The method that ``block``, and ``hf_quant_config.json`` beside it, describe.
 
-    Raises ConfigError for an algorithm that isn't read.
+    Raises ConfigError as :func:`described` and :func:`further` do.
     """
-    block = further(source) | dict(block)
+    return described(source, further(source) | dict(block))
+
+
+def described(source: Source, block: Mapping[str, Any]) -> Method:
+    """The method of all that is said. Raises ConfigError for an algorithm that isn't read."""
     where = f"{source.path}: ModelOpt's quant_algo"
     algorithm = block.get("quant_algo")
     default = None if algorithm in (None, MIXED) else _encoding(algorithm, block, where)
