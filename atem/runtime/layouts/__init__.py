@@ -1,8 +1,20 @@
 """Layouts: any checkpoint on disk in, canonical tensors out (model.md 4).
 
-Rules: one file per family, told apart by the order of one table (model.md 4.6),
-and entry points of the group "atem.layouts" after it. What is not recognised
-is an error that names the nearest family, never a guess.
+Rules: layouts are told apart by the order of one table (model.md 4.6), and
+entry points of the group "atem.layouts" come after it. A new one is a new file
+and its name in the table. What is not recognised is an error that names the
+nearest family, never a guess.
+
+The way of one tensor, q of layer 3 of a packed artefact in 4 bits::
+
+    Source            model.layers.3.self_attn.q_proj.{weight, scales, biases}: views of files
+    Layout "packed"   its marker is in config.json; it has a Form and asks for the order of rows
+      Form            q and gate lie in one tensor, norms are absolute; and its Names
+      Names           "layers.3.q" is of the module model.layers.3.self_attn.q_proj
+    Method "mlx"      by config.json, that module is affine, 4 bits, groups of 64
+      Codec           Blocks "MLX4" [2*H*D, d]: any rows of it in float32
+    Reading           of these the rows of q, from pairs into the half order
+    StoredCheckpoint  read("layers.3.q") [H*D, d]: decoded when asked, and finite
 """
 
 from __future__ import annotations
@@ -20,11 +32,11 @@ if TYPE_CHECKING:
     from .layout import Layout
     from .source import Source
 
-BUILT_IN: Final = ("gguf", "packed", "mlx_vlm", "hf", "raw", "bare")
-"""Modules of this package, each with a ``LAYOUT``, in the order in which they are asked."""
+BUILT_IN: Final = ("gguf", "packed", "families")
+"""Modules of this package; the ``LAYOUTS`` of each are asked in this order."""
 
 GROUP: Final = "atem.layouts"
-"""Entry points of other distributions; each loads to an object like ``LAYOUT``."""
+"""Entry points of other distributions; each loads to one :class:`~.layout.Layout`."""
 
 STYLES: Final = (None, "half", "pairs")
 
@@ -81,7 +93,7 @@ def _recognise(source: Source) -> Layout:
 def _layouts() -> Iterator[Layout]:
     """The table's layouts, then those of other distributions, each loaded when it is asked."""
     for name in BUILT_IN:
-        yield import_module(f"{__name__}.{name}").LAYOUT
+        yield from import_module(f"{__name__}.{name}").LAYOUTS
     for point in metadata.entry_points(group=GROUP):
         yield _plug_in(point)
 

@@ -54,8 +54,6 @@ _FROM_FILE: Final = {"tie_word_embeddings", "vision"}
 class GGUF:
     """The layout of GGUF files."""
 
-    name = FORM.name
-
     def matches(self, source: Source, /) -> bool:
         """Whether ``source`` is a GGUF file."""
         return bool(source.files.gguf)
@@ -77,7 +75,7 @@ class GGUF:
         )
 
 
-LAYOUT: Final = GGUF()
+LAYOUTS: Final = (GGUF(),)
 
 
 def _choose(source: Source, module: str) -> Codec | None:

@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 
 
 class Layout(Protocol):
-    """A family of checkpoints. Built-in ones and plug-ins have the same three members."""
-
-    @property
-    def name(self) -> str:
-        """As in messages and :attr:`Checkpoint.layout`."""
+    """A family of checkpoints. Built-in ones and plug-ins have the same two members."""
 
     def matches(self, source: Source, /) -> bool:
         """Whether this is the family of ``source``, by names alone."""
@@ -47,11 +43,6 @@ class Named:
     """From the source, the codec of the table, and the option."""
     check: Callable[[Source], None] = lambda source: None
     """What else must hold; raises CheckpointError."""
-
-    @property
-    def name(self) -> str:
-        """The layout's name."""
-        return self.form.name
 
     def matches(self, source: Source, /) -> bool:
         """Whether this is the family of ``source``."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from ...errors import LayoutError
 from ..quoting import show, some
+from ..schemas.flat import FORMAT
 from .assembly import Form
 from .layout import Named
 from .names import PACKED
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from .source import Source
 
 MARKER: Final = "muse_glimmer_mlx_format"
-VERSION: Final = 1
 FOREIGN: Final = re.compile(r"output_gate_proj|rotary_emb|language_model|vision_")
 """What no name of an artefact contains."""
 
@@ -31,9 +31,9 @@ def _has_marker(source: Source) -> bool:
 
 def _check(source: Source) -> None:
     version = source.config[MARKER]
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int or version != FORMAT:
         raise LayoutError(
-            f"{source.path}: {MARKER} is {show(version)}, and the version that is read is {VERSION}"
+            f"{source.path}: {MARKER} is {show(version)}, and the version that is read is {FORMAT}"
         )
     foreign = sorted(name for name in source.stored if FOREIGN.search(name))
     if foreign:
@@ -44,9 +44,6 @@ def _check(source: Source) -> None:
         )
 
 
-LAYOUT: Final = Named(
-    Form(name="packed", names=PACKED, absolute_norms=True, fused_gate=True),
-    _has_marker,
-    flat_style,
-    _check,
-)
+_FORM: Final = Form(name="packed", names=PACKED, absolute_norms=True, fused_gate=True)
+
+LAYOUTS: Final = (Named(_FORM, _has_marker, flat_style, _check),)

@@ -2,7 +2,19 @@
 
 Rules: what a file or its layout declares is the answer, and an option that
 contradicts it is refused. Where an older export looks exactly like today's,
-the embedding table gives it away, and then only the caller can decide.
+the embedding table gives it away, and then only the caller can decide::
+
+    layout       the file says   given None      "half"         "pairs"
+    raw, packed  half            half            half           OptionError
+                 pairs           pairs           OptionError    pairs
+                 nothing         pairs           half, a note   pairs
+    hf           doubt           RopeUndecided   half, a note   pairs, a note
+                 no doubt        half            half, a note   pairs, a note
+    mlx, bare    doubt           RopeUndecided   half, a note   pairs, a note
+                 no doubt        half            half           OptionError
+    gguf         nothing         pairs           half, a note   pairs
+
+Doubt: the configuration says pairs, or the rows of the table have RMS 1.
 """
 
 from __future__ import annotations
@@ -41,35 +53,24 @@ def flat_style(source: Source, _: Codec | None, given: RopeStyle | None) -> Rope
     return given or "pairs"
 
 
-def hf_style(source: Source, table: Codec | None, given: RopeStyle | None) -> RopeStyle:
-    """The style of a multimodal export: what is ``given``, else half.
+def half_style(
+    source: Source, table: Codec | None, given: RopeStyle | None, *, firm: bool
+) -> RopeStyle:
+    """The style of names of the half order; ``given`` counts in doubt, or if they aren't ``firm``.
 
-    Raises RopeUndecided when neither is given nor safe to assume.
+    Raises OptionError when ``given`` contradicts firm names, RopeUndecided in doubt.
     """
-    if given is not None:
-        source.notes.append(f"rope_style={given!r} was set: the table was not looked at")
-        return given
-    return _half_or_doubt(source, table)
-
-
-def half_style(source: Source, table: Codec | None, given: RopeStyle | None) -> RopeStyle:
-    """The style of a conversion whose order is half: ``given`` counts only in doubt.
-
-    Raises OptionError when ``given`` contradicts it, RopeUndecided in doubt.
-    """
-    if given is not None and doubt(source, table):
-        return hf_style(source, table, given)
-    return _agreed(source, _half_or_doubt(source, table), given, "this layout has no other order")
-
-
-def _half_or_doubt(source: Source, table: Codec | None) -> RopeStyle:
-    why = doubt(source, table)
-    if why is not None:
-        raise RopeUndecided(
-            f"{source.path}: {why}. Set rope_style='pairs' for an export made before {CHANGED},"
-            " rope_style='half' otherwise"
-        )
-    return "half"
+    if firm or given is None:
+        why = doubt(source, table)
+        if why is None:
+            return _agreed(source, "half", given, "this layout has no other order")
+        if given is None:
+            raise RopeUndecided(
+                f"{source.path}: {why}. Set rope_style='pairs' for an export made before {CHANGED},"
+                " rope_style='half' otherwise"
+            )
+    source.notes.append(f"rope_style={given!r} was set, and decides")
+    return given
 
 
 def doubt(source: Source, table: Codec | None) -> str | None:

@@ -220,8 +220,6 @@ def _plug_in(monkeypatch, load):
 
 def test_a_plug_in_is_asked_after_the_built_in_layouts(tmp_path, monkeypatch):
     class Mine:
-        name = "mine"
-
         def matches(self, source):
             return "mine" in source.stored
 

@@ -88,6 +88,40 @@ def test_an_undeclared_order_is_pairs_unless_told(tmp_path, layout):
         assert any("rope_style" in note for note in checkpoint.notes)
 
 
+def mlx(config, weights):
+    return {f"language_model.{name}": v for name, v in writers.bare(config, weights).items()}
+
+
+WRITERS = writers.LAYOUTS | {"mlx": (mlx, hf_config)}
+
+RULES = [
+    # layout, what the file says, and what comes of no option, of "half" and of "pairs"
+    *((layout, True, "half", "half", OptionError) for layout in ("raw", "packed")),
+    *((layout, False, "pairs", OptionError, "pairs") for layout in ("raw", "packed")),
+    *((layout, None, "pairs", "half", "pairs") for layout in ("raw", "packed")),
+    *((layout, "doubt", RopeUndecided, "half", "pairs") for layout in ("hf", "mlx", "bare")),
+    *((layout, "no doubt", "half", "half", OptionError) for layout in ("mlx", "bare")),
+    ("hf", "no doubt", "half", "half", "pairs"),
+]
+
+
+@pytest.mark.parametrize("given", [None, "half", "pairs"])
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule[0]}-{rule[1]}")
+def test_file_and_option_together_give_one_order_or_an_error(tmp_path, rule, given):
+    layout, says, *expected = rule
+    write, config = WRITERS[layout]
+    flat = {} if isinstance(says, str) else {"rope_is_neox_style": says}
+    weights = normalised(WEIGHTS) if says == "doubt" else WEIGHTS
+    writers.save(tmp_path, write(CONFIG, weights), config(CONFIG, **flat))
+    wanted = expected[(None, "half", "pairs").index(given)]
+    if isinstance(wanted, str):
+        with open_checkpoint(tmp_path, rope_style=given) as checkpoint:
+            assert (checkpoint.layout, checkpoint.rope_style) == (layout, wanted)
+    else:
+        with pytest.raises(wanted):
+            open_checkpoint(tmp_path, rope_style=given)
+
+
 def test_a_style_that_does_not_exist_is_refused(tmp_path):
     with pytest.raises(OptionError, match="'neox'"):
         open_checkpoint(tmp_path, rope_style="neox")
