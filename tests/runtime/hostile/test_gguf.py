@@ -303,3 +303,10 @@ def test_the_reader_of_gguf_itself_believes_such_a_file(tmp_path: Path) -> None:
     path.write_bytes(RawGGUF().key("a", Kind.STRING, lie).bytes())
     assert GGUFReader(path).fields["a"].contents().startswith("cut")
     refused(path.read_bytes())
+
+
+def test_an_empty_file_is_refused(tmp_path):
+    path = tmp_path / "model.gguf"
+    path.touch()
+    with pytest.raises(UnsafeCheckpoint, match="is empty"):
+        open_checkpoint(path)

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from atem.errors import CheckpointError
+from atem.runtime import gate
 from atem.runtime.layouts import open_checkpoint
 from atem.runtime.layouts.mapped import Mapped
 from atem.runtime.layouts.reading import CHUNK
-from atem.testing.tiny import tiny_checkpoint, tiny_config, tiny_weights
+from atem.testing.tiny import hf_config, tiny_checkpoint, tiny_config, tiny_weights
 from tests.runtime.layouts import writers
 
 CONFIG = tiny_config(hidden_size=512, intermediate_size=2048, num_hidden_layers=2)
@@ -59,6 +60,17 @@ def looked_at(monkeypatch):
 def test_opening_looks_at_no_tensor_but_rows_of_the_table(folder, monkeypatch):
     with looked_at(monkeypatch) as names, open_checkpoint(folder):
         assert all("embed_tokens" in name for name in names)
+
+
+def test_opening_reads_no_json_file_twice(tmp_path, monkeypatch):
+    config = tiny_config()
+    tensors = writers.hf(config, tiny_weights(config))
+    writers.save(tmp_path, tensors, hf_config(config), shards=2)
+    (tmp_path / "hf_quant_config.json").write_text('{"quantization": {"quant_algo": "NVFP4"}}')
+    names, read = [], gate.read_json_object
+    monkeypatch.setattr(gate, "read_json_object", lambda p: names.append(p.name) or read(p))
+    open_checkpoint(tmp_path).close()
+    assert sorted(names) == sorted(p.name for p in tmp_path.glob("*.json") if p.stem != "tokenizer")
 
 
 def test_opening_holds_no_weights(folder):
