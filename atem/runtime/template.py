@@ -78,4 +78,3 @@ def _run(task: str) -> dict[str, Any]:
     except ValueError:
         return {"forbidden": "it wants more time or memory than it gets"}
     return answer
-
