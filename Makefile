@@ -37,8 +37,9 @@ types: $(TOOLS) ## Check the types of the package, and as a user of it sees them
 figures: ## Print the house figures; fails past a hard limit
 	$(PYTHON) tests/figures.py
 
-bench: $(READY) ## Measure the parser beside references and released peers (FULL=1 for all streams)
+bench: $(READY) ## Measure parser and torch engine beside floors and peers (FULL=1 for all streams)
 	$(RUN) tests/bench $(if $(FULL),--full)
+	$(RUN) tests/bench/runtime $(if $(FULL),,--quick)
 
 peers: $(READY) ## Install the released peers that the benchmark compares with (0.5 GB)
 	$(RUN) tests/bench/peers.py
