@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 PACKAGES: Final = {
     "needs": ("pydantic", "regex", "jsonschema"),
     "extra [agent]": ("click", "rich"),
+    "extra [engine]": ("numpy", "ml-dtypes", "safetensors", "tokenizers", "jinja2"),
+    "others": ("torch", "gguf", "httpx2"),
 }
 
 

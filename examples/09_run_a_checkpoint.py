@@ -1,7 +1,7 @@
 """Run a model and read its turn: from a checkpoint on disk to events.
 
-The checkpoint here is tiny and random, so it says nothing sensible; any folder or .gguf file of
-Muse Glimmer takes its place.
+It needs the extra [engine]. The checkpoint here is tiny and random, so it says nothing sensible;
+any folder or .gguf file of Muse Glimmer takes its place.
 """
 
 from __future__ import annotations

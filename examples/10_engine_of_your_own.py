@@ -1,6 +1,7 @@
 """An engine of your own, and the contract that it has to pass.
 
-This one repeats what the user said, which is enough to test an agent or a server with.
+This one repeats what the user said, which is enough to test an agent or a server with. It needs the
+extra [engine], as everything in atem.testing does.
 """
 
 from __future__ import annotations

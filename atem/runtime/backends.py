@@ -55,8 +55,10 @@ def choose(backend: str, options: Mapping[str, Any]) -> EngineClass:
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and option != "progress"
     ]
     if unknown := sorted(options.keys() - set(known)):
+        absent = backend == "auto" and name == "reference"
+        hint = " (torch's engine needs an extra: pip install 'muse-atem[cuda]')" if absent else ""
         raise OptionError(
-            f"{', '.join(unknown)}: no option of {engine.__name__}; it has {', '.join(known)}"
+            f"{', '.join(unknown)}: no option of {engine.__name__}; it has {', '.join(known)}{hint}"
         )
     return engine
 

@@ -45,8 +45,12 @@ class Folder:
         except (RuntimeError, ValueError) as error:  # a circle of links, a NUL
             raise LayoutError(f"{path!s} can't be followed: {error}") from None
         if not root.is_dir():
-            what = "is not a folder" if root.exists() else "does not exist"
-            raise LayoutError(f"{path} {what}: name the folder that holds config.json")
+            if root.exists():
+                raise LayoutError(f"{path} is not a folder: name the one that holds config.json")
+            raise LayoutError(
+                f"{path} does not exist: name a folder that holds config.json or a .gguf file "
+                "(nothing is downloaded); a server's address begins with http:// or https://"
+            )
         return cls(root)
 
     def file(self, name: str) -> Path | None:

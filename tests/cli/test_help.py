@@ -190,7 +190,8 @@ def test_the_module_reports_versions_in_a_few_lines():
     assert second.startswith("Python 3.")
     assert f"jsonschema {metadata.version('jsonschema')}" in rest[0]
     assert f"rich {metadata.version('rich')}" in rest[1]
-    assert len(rest) == 2
+    assert [line.partition(":")[0] for line in rest[2:]] == ["extra [engine]", "others"]
+    assert "torch " in rest[3]
     assert run.returncode == 0
 
 

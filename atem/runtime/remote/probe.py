@@ -300,7 +300,8 @@ class Prober:
             return "default_model"
         if names or self.server is OPENAI:
             shown = ", ".join(self._client.faults.quoted(name, 60) for name in names[:4])
-            raise OptionError(f"the server has the models {shown or '(none)'}; set model=")
+            listed = f"has the models {shown}" if names else "lists no models: is it a model server"
+            raise OptionError(f"the server {listed}; set model=")
         return ""
 
     def _unknown_context(self) -> int:

@@ -42,7 +42,7 @@ def notes(folder: Path) -> str:
 
 
 def test_no_folder_and_no_config_are_told_apart(tmp_path):
-    with pytest.raises(LayoutError, match="does not exist"):
+    with pytest.raises(LayoutError, match=r"does not exist.*\.gguf.*nothing is downloaded"):
         open_checkpoint(tmp_path / "nowhere")
     with pytest.raises(ConfigError, match=r"no config\.json"):
         open_checkpoint(tmp_path)

@@ -81,6 +81,12 @@ def test_an_option_that_cannot_be_honoured_is_refused(source, options, text):
         atem.load(source, **options)
 
 
+def test_an_option_of_torch_without_torch_names_what_installs_it(folder, monkeypatch):
+    monkeypatch.setattr("atem.runtime.backends.find_spec", lambda name: None)
+    with pytest.raises(atem.OptionError, match=r"no option of Reference.*muse-atem\[cuda\]"):
+        atem.load(folder, device="cuda")
+
+
 def test_a_missing_extra_is_named_with_its_install_line(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     for name in [each for each in sys.modules if each.startswith("atem.runtime.cuda")]:

@@ -180,6 +180,11 @@ def test_a_server_without_a_model_list_is_asked_all_the_same():
     assert "it lists no models" in found.notes
 
 
+def test_a_web_server_without_models_is_asked_whether_it_is_a_model_server():
+    with wires(get={}) as server, pytest.raises(OptionError, match="lists no models.*model server"):
+        probed(server)
+
+
 def test_a_refused_prompt_of_ids_is_tried_as_text_and_noted():
     refused = as_json({"error": "prompt must be a string"}, "400 Bad")
     with wires(probes=[refused, PROBED, COUNTED], get={}) as server:
