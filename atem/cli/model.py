@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -53,8 +54,8 @@ def given(options: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[Progress], None] | None]:
-    """A listener that draws on standard error, or None where nobody would see it."""
-    if sys.stderr is None or not sys.stderr.isatty():
+    """A listener that draws on standard error; None where nobody sees it, or without rich."""
+    if sys.stderr is None or not sys.stderr.isatty() or find_spec("rich") is None:
         yield None
         return
     from rich.console import Console

@@ -9,10 +9,12 @@ import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import atem as library
+from atem.cli.model import progress_bar
 from tests.cli.process import ROOT, THOUGHT, TO_TOOL, TOOLS, TURN, atem, call, environment
 
 PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
@@ -176,6 +178,13 @@ def test_without_rich_only_colour_is_missing(tmp_path):
     run = atem("inspect", data=THOUGHT, FORCE_COLOR="1", **install)
     assert (run.returncode, run.stdout) == (2, b"")
     assert run.stderr.decode() == "atem: colour needs an extra: pip install 'muse-atem[agent]'\n"
+
+
+def test_without_rich_a_model_loads_without_a_bar(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setitem(sys.modules, "rich", None)
+    with progress_bar() as listener:
+        assert listener is None
 
 
 # ------------------------------------------------------------- python -m atem

@@ -183,7 +183,7 @@ def test_a_server_without_a_model_list_is_asked_all_the_same():
 def test_a_web_server_without_models_is_asked_whether_it_is_a_model_server():
     with (
         wires(get={}) as server,
-        pytest.raises(OptionError, match=r"lists no models.*a model server"),
+        pytest.raises(OptionError, match=r"lists no models.*a model server.*set model="),
     ):
         probed(server)
 
