@@ -300,7 +300,7 @@ class Prober:
             return "default_model"
         if names or self.server is OPENAI:
             shown = ", ".join(self._client.faults.quoted(name, 60) for name in names[:4])
-            listed = f"has the models {shown}" if names else "lists no models (is it a model server?)"
+            listed = f"has the models {shown}" if names else "lists no models (it may serve none)"
             raise OptionError(f"the server {listed}; set model=")
         return ""
 

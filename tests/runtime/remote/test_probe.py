@@ -180,10 +180,10 @@ def test_a_server_without_a_model_list_is_asked_all_the_same():
     assert "it lists no models" in found.notes
 
 
-def test_a_web_server_without_models_is_asked_whether_it_is_a_model_server():
+def test_a_web_server_without_models_is_told_from_one_with_several():
     with (
         wires(get={}) as server,
-        pytest.raises(OptionError, match=r"lists no models.*a model server.*set model="),
+        pytest.raises(OptionError, match=r"lists no models.*serve none.*set model="),
     ):
         probed(server)
 
