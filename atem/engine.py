@@ -283,7 +283,12 @@ def require_features(info: EngineInfo, request: Request) -> None:
     """Raise Unsupported, with all of their names, for what ``request`` asks and ``info`` lacks.
 
     ``chat`` is never refused: it repeats the prompt, for engines that want it so.
+    Raises OptionError for what is no request.
     """
+    if not isinstance(request, Request):
+        raise OptionError(
+            f"generate takes a Request, not {type(request).__name__}: atem.Request(prompt)"
+        )
     missing = [name for name, asks in _ASKS.items() if asks(request) and name not in info.features]
     if missing:
         raise Unsupported(

@@ -71,6 +71,7 @@ def load(
 
 def choose_local(source: str | Path, backend: str, options: Mapping[str, Any]) -> EngineClass:
     """The engine for a checkpoint on disk; raises OptionError where a server is meant."""
+    _require(str(source) != "", "the path is empty; name a folder, a .gguf file or an address")
     _require(not is_address(str(source)), f"{source} is a server; it has no checkpoint to look at")
     _require(backend != "remote", f"backend='remote' needs an http(s) address, not '{source}'")
     return choose(backend, options)
@@ -78,7 +79,7 @@ def choose_local(source: str | Path, backend: str, options: Mapping[str, Any]) -
 
 def is_address(source: str) -> bool:
     """Whether ``source`` names a server and not a file."""
-    return source.startswith(("http://", "https://"))
+    return source.lower().startswith(("http://", "https://"))
 
 
 def plan(

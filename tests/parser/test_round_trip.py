@@ -229,7 +229,9 @@ TOKENIZER = trained()
 @given(token_turns)
 def test_the_ids_of_a_rendered_turn_read_back_whatever_it_quotes(messages):
     ids = atem.render_turn(messages).token_ids(TOKENIZER)
-    assert_reads(messages, ids, {"recipient_mismatch"}, tokenizer=TOKENIZER)
+    # Tags are text also for ids, so a value that spells some may be flagged; it reads back all the same.
+    allowed = {"recipient_mismatch", "ambiguous_value"}
+    assert_reads(messages, ids, allowed, tokenizer=TOKENIZER)
 
 
 # ---- What the format can't carry -------------------------------------------------------------------

@@ -70,7 +70,9 @@ def test_what_cannot_fit_is_loaded_all_the_same_if_asked(folder, monkeypatch):
     [
         ("x", {"backend": "cudaa"}, "none of auto, reference, torch"),
         ("x", {"backend": "remote"}, "needs an http"),
+        ("", {}, "the path is empty"),
         ("http://127.0.0.1:1", {"backend": "torch"}, "can't serve an address"),
+        ("HTTP://127.0.0.1:1", {"backend": "torch"}, "can't serve an address"),
         ("http://127.0.0.1:1", {"rope_style": "half"}, "checkpoint on disk"),
         ("x", {"backend": "reference", "device": "cpu"}, "device: no option of ReferenceEngine"),
         ("x", {"max_bach": 3, "backend": "torch"}, "max_bach: no option"),
@@ -119,3 +121,13 @@ def test_an_engine_says_what_its_checkpoint_recommends(tmp_path, backend):
     (folder / "generation_config.json").write_text(json.dumps(recommended))
     with closing(atem.load(folder, backend=backend)) as engine:
         assert engine.info.sampling == atem.Sampling(temperature=0.6, top_k=20, top_p=0.8)
+
+
+@pytest.mark.parametrize("backend", ["reference", "torch"])
+@pytest.mark.parametrize("wrong", ["hi", None, [1, 2]])
+def test_what_is_no_request_is_refused_by_the_call(folder, backend, wrong):
+    with (
+        closing(atem.load(folder, backend=backend)) as engine,
+        pytest.raises(atem.OptionError, match=r"atem\.Request\(prompt\)"),
+    ):
+        engine.generate(wrong)
