@@ -1,7 +1,7 @@
 """The torch engine: requests share passes, without a thread of its own.
 
 Rules: whoever asks for a step and finds none does one for everybody, under the
-lock: a piece of one prompt, then one token of every request that is ready. What
+lock: one token of every request that is ready, then a piece of one prompt. What
 goes wrong is charged to the requests it was done for.
 """
 
@@ -176,9 +176,9 @@ class TorchEngine:
         self._dismiss()
         self._schedule.ask(job)
         self._admit(runner)
-        filled = self._fill(runner)
         self._make_room(runner)
         decoded = self._decode(runner)
+        filled = self._fill(runner)  # last: a first token doesn't wait for the second
         if not filled and not decoded and self._schedule.waiting and self._schedule.seats:
             # Nobody reads what all seats have made, perhaps because the reader is us. One of them
             # starts again later; its beginning is in the prefix cache, with some luck.
