@@ -18,6 +18,7 @@ from .errors import AtemError, OptionError
 from .messages import Message
 from .render import DEFAULT_DATE, KNOWLEDGE_CUTOFF, render
 from .runtime.backends import choose
+from .runtime.embedded import located
 from .runtime.load import load
 from .runtime.probe import SMALL, open_settled, probe_readings
 from .runtime.template import render_template
@@ -88,9 +89,9 @@ def doctor(
     reading costs a pass over all weights), False never. What is wrong with a
     checkpoint is in the checks; OptionError is raised for a wrong option.
     """
-    path = Path(path)
     choose(backend, options)
     try:
+        path = Path(located(path))
         checkpoint = open_settled(path, rope_style=rope_style, probe=probe, progress=progress)
     except OptionError:
         raise

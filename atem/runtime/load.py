@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..engine import Progress
 from ..errors import OptionError, OutOfMemory, RopeUndecided
 from .backends import choose, memory_of
+from .embedded import located
 from .layouts import open_checkpoint
 from .plan import Plan, plan_checkpoint
 from .probe import open_settled
@@ -37,6 +38,7 @@ def load(
 ) -> Engine:
     """An engine for the checkpoint at a path, or for the server at an ``http(s)://`` address.
 
+    "nano" is the checkpoint that comes with the package.
     ``backend`` is "torch", "reference", "remote", the name of an entry point of
     the group ``atem.engines``, or "auto": remote for an address, else torch if
     it is installed, else reference. ``progress`` hears the plan first (stage
@@ -56,7 +58,9 @@ def load(
         return cast("Engine", choose("remote", options)(address, **options))
     _require(backend != "remote", f"backend='remote' needs an http(s) address, not {address!r}")
     engine = choose(backend, options)
-    checkpoint = open_settled(source, rope_style=rope_style, probe=probe, progress=progress)
+    checkpoint = open_settled(
+        located(source), rope_style=rope_style, probe=probe, progress=progress
+    )
     try:
         needs = plan_checkpoint(checkpoint, **memory_of(engine, checkpoint, options))
         if progress is not None:
@@ -87,6 +91,7 @@ def plan(
     doubt is planned all the same, with a note.
     """
     engine = choose(backend, options)
+    path = located(path)
     doubt: tuple[str, ...] = ()
     try:
         checkpoint = open_checkpoint(path, rope_style=rope_style)
