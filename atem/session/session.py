@@ -17,9 +17,10 @@ from ..errors import ContextOverflow, OptionError, Unsupported
 from ..messages import Message, RejectedCall, ToolCall
 from ..parser.api import parse_stream
 from ..parser.fold import collect
-from ..render import render
+from ..render import render, strength_of
 from ..tools import Allow, Deny, ToolSet, ask_all, first_of
 from . import replies
+from .chat import chat_of
 from .events import Feedback, TaskEnd, ToolEnd, ToolStart, TurnStart
 from .limits import Limits, Tally
 
@@ -135,9 +136,18 @@ class Session:
     def _prompt(self) -> Prompt:
         return render(self._history, tools=self._tools, **self._strength)
 
+    def _chat(self) -> dict[str, Any] | None:
+        """The same for an engine that is asked by chat completions."""
+        if "chat" not in self._engine.info.features:
+            return None
+        given = any(self._strength.values())
+        return chat_of(self._history, self._tools, strength_of(**self._strength) if given else None)
+
     def _turn(self) -> Generator[Event, None, Turn]:
         """One turn of the model, event by event."""
-        request = Request(self._prompt(), self._sampling, max_tokens=self._limits.tokens)
+        request = Request(
+            self._prompt(), self._sampling, max_tokens=self._limits.tokens, chat=self._chat()
+        )
         seen = []
         with ExitStack() as stack:
             steps = self._engine.generate(request)
