@@ -60,11 +60,7 @@ class Folder:
         *parents, name = _names(path) or ["."]
         with _in_sentences(path), self._opened(parents) as folder:
             _require_file(_status(folder, parents, name), path)
-            descriptor = os.open(name, _READ, dir_fd=folder)
-            with os.fdopen(descriptor, "rb") as file:  # closes it
-                status = os.fstat(descriptor)
-                _require_file(status, path)  # it may have been replaced
-                return file.read(limit), status.st_size
+            return _head(os.open(name, _READ, dir_fd=folder), path, limit)
 
     def write(self, path: str, data: bytes) -> None:
         """Make ``data`` the content of a file, all at once; folders that lack are made."""
@@ -149,6 +145,17 @@ def _require_file(status: os.stat_result, path: str) -> None:
         raise IsADirectoryError(f"{quoted(path)} is a folder")
     if not stat.S_ISREG(status.st_mode):
         raise PermissionError(f"{quoted(path)} is not a regular file")
+
+
+def _head(descriptor: int, path: str, limit: int) -> tuple[bytes, int]:
+    """The first bytes of what was opened, if it is a regular file after all, and its size."""
+    try:
+        status = os.fstat(descriptor)
+        _require_file(status, path)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(limit), status.st_size
+    finally:
+        os.close(descriptor)
 
 
 def _entries(folder: int) -> list[tuple[str, os.stat_result]]:
