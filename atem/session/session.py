@@ -16,6 +16,7 @@ from ..engine import Request, Sampling
 from ..errors import ContextOverflow, OptionError, Unsupported
 from ..messages import Message, RejectedCall, ToolCall
 from ..parser.api import parse_stream
+from ..parser.events import TurnEnd
 from ..parser.fold import collect
 from ..render import render, strength_of
 from ..tools import Allow, Deny, ToolSet, ask_all, first_of
@@ -121,14 +122,17 @@ class Session:
         for number in range(1, self._limits.turns + 1):
             yield TurnStart(number)
             try:
-                turn = yield from self._turn()
+                *_, last = seen = yield from self._written()
             except Exception as error:
                 if number == 1:
                     del self._history[before:]
                 if isinstance(error, ContextOverflow):
                     return TaskEnd("context", str(error))
                 raise
-            yield from self._answer(turn, tally)
+            turn = collect(seen)
+            first = self._remember(turn)
+            yield last
+            yield from self._answer(turn, first, tally)
             if end := tally.end(turn):
                 return end
         return tally.out_of_turns()
@@ -143,12 +147,12 @@ class Session:
         given = any(self._strength.values())
         return chat_of(self._history, self._tools, strength_of(**self._strength) if given else None)
 
-    def _turn(self) -> Generator[Event, None, Turn]:
-        """One turn of the model, event by event."""
+    def _written(self) -> Generator[Event, None, list[Event]]:
+        """One turn of the model, event by event but for its ``TurnEnd``; all of them."""
         request = Request(
             self._prompt(), self._sampling, max_tokens=self._limits.tokens, chat=self._chat()
         )
-        seen = []
+        seen: list[Event] = []
         with ExitStack() as stack:
             steps = self._engine.generate(request)
             stack.callback(_close, steps)
@@ -158,8 +162,9 @@ class Session:
             stack.callback(_close, events)
             for event in events:
                 seen.append(event)
-                yield event
-        return collect(seen)
+                if not isinstance(event, TurnEnd):  # the history comes before that
+                    yield event
+        return seen
 
     def _tokenizer(self) -> object | None:
         try:
@@ -167,13 +172,16 @@ class Session:
         except Unsupported:  # a server that answers in text
             return None
 
-    def _answer(self, turn: Turn, tally: Tally) -> Iterator[SessionEvent]:
-        """Put ``turn`` into the history with an answer to each call, and run what may run."""
+    def _remember(self, turn: Turn) -> int:
+        """Put ``turn`` into the history with an answer to each call; the place of the first."""
         calls = replies.calls_of(turn)
         answers = [replies.first_reply(call, self._tools, complete=turn.complete) for call in calls]
-        first = len(self._history) + len(turn.messages)
         self._history += [*deepcopy(turn.messages), *answers]
-        for place, call in enumerate(calls, first):
+        return len(self._history) - len(answers)
+
+    def _answer(self, turn: Turn, first: int, tally: Tally) -> Iterator[SessionEvent]:
+        """Run what may run of ``turn``, whose answers begin at ``first`` of the history."""
+        for place, call in enumerate(replies.calls_of(turn), first):
             if isinstance(call, RejectedCall):
                 tally.rejected(call)
                 yield Feedback(call, str(self._history[place].content))

@@ -14,12 +14,18 @@ BOTH = block(invoke("note", text="a"), invoke("note", text="b"), to="note")
 
 
 class Watched(ScriptedEngine):
-    """Knows how far its last generation went, and whether it was closed."""
+    """Knows how far its last generation went, and whether it was closed.
+
+    It holds on to the generation, as one that runs in another thread does.
+    """
 
     given, closed = 0, False
 
     def generate(self, request):
-        steps = super().generate(request)
+        self.steps = self._watched(super().generate(request))
+        return self.steps
+
+    def _watched(self, steps):
         try:
             for step in steps:
                 self.given += 1
@@ -49,6 +55,20 @@ def test_a_half_written_turn_is_forgotten_and_the_message_is_kept():
     stopped_at(talk, atem.ReasoningDelta)
     assert talk.history == (atem.Message("user", "Go."),)
     assert list(talk.send("Go on."))[-1].reason == "done"
+
+
+def test_a_turn_that_was_written_to_its_end_is_kept():
+    talk = session(DONE)
+    stopped_at(talk, atem.TurnEnd)
+    assert [message.content for message in talk.history] == ["Go.", "It is so."]
+
+
+def test_stopping_at_the_end_of_a_turn_runs_none_of_its_calls():
+    ran = Ran()
+    talk = session(BOTH, DONE, ran=ran)
+    stopped_at(talk, atem.TurnEnd)
+    assert ran == []
+    assert results(talk) == ["Stopped before this call began. It was not run."] * 2
 
 
 def test_calls_of_a_half_written_turn_never_run():
