@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from .render import render_turn as render_turn
     from .runtime.load import load as load
     from .runtime.load import plan as plan
+    from .session import Session as Session
     from .tools import Allow as Allow
     from .tools import Ask as Ask
     from .tools import Decision as Decision
@@ -166,6 +167,7 @@ _EXPORTS: Final[dict[str, str]] = {
     "render_turn": "render",
     "load": "runtime.load",
     "plan": "runtime.load",
+    "Session": "session",
     "Allow": "tools",
     "Ask": "tools",
     "Decision": "tools",

@@ -17,6 +17,7 @@ from .engine import GREEDY, Request, Step
 from .errors import AtemError, CheckpointError, OptionError, UnsafeCheckpoint
 from .messages import Message
 from .render import DEFAULT_DATE, KNOWLEDGE_CUTOFF, render
+from .runtime.embedded import located
 from .runtime.load import choose_local, load
 from .runtime.probe import SMALL, open_settled, probe_readings
 from .runtime.template import render_template
@@ -90,8 +91,8 @@ def doctor(
     checkpoint is in the checks; OptionError is raised for a wrong option.
     """
     choose_local(path, backend, options)
-    path = Path(path)
     try:
+        path = Path(located(path))
         checkpoint = open_settled(path, rope_style=rope_style, probe=probe, progress=progress)
     except OptionError:
         raise

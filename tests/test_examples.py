@@ -58,6 +58,14 @@ PROMISED = {
         "again:   True 128 reused",
     ],
     "10_engine_of_your_own.py": ["You said: High water?", "19 checks of the contract passed"],
+    "11_session.py": [
+        "not run: There is no tool called 'open_file'. This call was not run.",
+        """read_file {"path": "notse.txt"} -> FileNotFoundError: there is no 'notse.txt'; there are notes.txt""",
+        """read_file {"path": "../secret.txt"} -> PermissionError: '../secret.txt' leads out of the folder; give a path inside it""",
+        """read_file {"path": "notes.txt"} -> Ask Ana.""",
+        "Ana.",
+        "(done, 11 messages)",
+    ],
     "08_async.py": [
         """["search {'pattern': 'def load'}"]""",
         """["search {'pattern': 'class Settings'}"]""",

@@ -14,6 +14,7 @@ command that uses it: ``atem --help`` pays for none of it.
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,12 +26,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Without the extra it prints the line that installs it and returns 2.
     """
+    return started("atem", ".app", arguments)
+
+
+def started(name: str, module: str, arguments: Sequence[str] | None) -> int:
+    """Run the command ``name``, which is ``run`` in ``module`` of this package; the exit code."""
     from .exits import INTERRUPTED, USAGE
 
     try:
-        from .app import run
-
-        return run(arguments)
+        return int(import_module(module, __name__).run(arguments))
     except KeyboardInterrupt:
         return INTERRUPTED
     except ModuleNotFoundError as error:
@@ -38,5 +42,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         from ..errors import MissingExtra
 
-        sys.stderr.write(f"atem: {MissingExtra('agent', 'the command atem')}\n")
+        sys.stderr.write(f"{name}: {MissingExtra('agent', f'the command {name}')}\n")
         return USAGE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import exits, output
-from .model import given, model_options, path_argument, probe_option, progress_bar
+from .model import given, model_options, named_model, path_argument, probe_option, progress_bar
 from .options import command
 from .screen import one_line
 
@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 @model_options
 @probe_option
 @click.option("--json", "as_json", is_flag=True, help="JSON lines, one a check.")
-def doctor(path: str, *, as_json: bool, **options: Any) -> int:
+def doctor(path: str | None, *, as_json: bool, **options: Any) -> int:
     """Examine a checkpoint, file by file and number by number.
 
-    PATH is a folder or a .gguf file. Ends with 1 if a check failed.
+    PATH is a folder or a .gguf file; without it, the model that comes with
+    atem. Ends with 1 if a check failed.
     """
     from ..checkup import doctor as examine
 
     with progress_bar() as progress:
-        found = examine(path, progress=progress, **given(options))
+        found = examine(named_model(path), progress=progress, **given(options))
     lines = (json.dumps(asdict(check)) if as_json else _line(check) for check in found.checks)
     output.write("".join(f"{line}\n" for line in lines).encode())
     return exits.DONE if found.ok else exits.FLAWED

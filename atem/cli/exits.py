@@ -15,6 +15,8 @@ DONE: Final = 0
 FLAWED: Final = 1
 USAGE: Final = 2
 MODEL: Final = 3
+LIMIT: Final = 5
+"""Of atem-run: a limit ended the task."""
 INTERRUPTED: Final = 130
 UNREAD: Final = 141
 """What a shell reports for a program that SIGPIPE ended."""

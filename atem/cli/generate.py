@@ -12,7 +12,6 @@ import sys
 import time
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -24,7 +23,7 @@ from ..render import EFFORTS, render
 from ..wire import Piece
 from . import exits, output
 from .files import blaming, checked_tools, read_json
-from .model import given, model_options, probe_option, progress_bar
+from .model import given, model_options, named_model, probe_option, progress_bar, tokenizer_in
 from .options import command, tools_option
 from .screen import visible
 from .source import STDIN, read
@@ -55,7 +54,7 @@ def _sampling_options(function: Function) -> Function:
 
 
 @command
-@click.argument("path", metavar="PATH|URL")
+@click.argument("path", metavar="[PATH|URL]", required=False)
 @click.option("--prompt", required=True, metavar="TEXT", help='What the user says; "-" reads it.')
 @click.option("--system", metavar="TEXT", help="A system message before it.")
 @click.option("--effort", type=click.Choice(list(EFFORTS)), help="How hard to think.")
@@ -70,7 +69,7 @@ def _sampling_options(function: Function) -> Function:
 @click.option("--tokenizer", metavar="FILE", help="For a server: tokenizer.json, to speak in ids.")
 @click.option("--json", "as_json", is_flag=True, help="JSON lines: one a step, then the counts.")
 def generate(
-    path: str,
+    path: str | None,
     *,
     prompt: str,
     system: str | None,
@@ -85,8 +84,9 @@ def generate(
     """Generate one turn.
 
     PATH is a checkpoint, or the http(s) address of a server, whose key is taken
-    from ATEM_API_KEY. The text is what the model writes, to be read by atem
-    parse; the counts go to standard error.
+    from ATEM_API_KEY; without it, the model that comes with atem. The text is
+    what the model writes, to be read by atem parse; the counts go to standard
+    error.
     """
     from ..runtime.load import is_address, load
 
@@ -98,11 +98,12 @@ def generate(
         stop=stop,
         reasoning_budget=reasoning_budget,
     )
-    options["tokenizer"] = _tokenizer(options["tokenizer"])
-    if is_address(path):
+    options["tokenizer"] = tokenizer_in(options["tokenizer"])
+    model = named_model(path)
+    if is_address(model):
         options["api_key"] = os.environ.get("ATEM_API_KEY")
     with progress_bar() as progress:
-        engine = load(path, progress=progress, **given(options))
+        engine = load(model, progress=progress, **given(options))
     with closing(engine):
         request = replace(request, sampling=replace(engine.info.sampling, **given(chosen)))
         counts = _stream(engine, request, as_json=as_json)
@@ -112,15 +113,6 @@ def generate(
     else:
         sys.stderr.write(f"{counts}\n")
     return exits.DONE if counts.finish == "stop" else exits.FLAWED
-
-
-def _tokenizer(file: str | None) -> Any:
-    """The tokenizer in ``file``, if one is named."""
-    if file is None:
-        return None
-    from ..runtime.tokens import read_tokenizer
-
-    return read_tokenizer(Path(file))
 
 
 def _asked(prompt: str, system: str | None, effort: str | None, tools: str | None) -> Any:

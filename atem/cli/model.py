@@ -9,9 +9,12 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+
+from ..runtime.embedded import NANO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
     from ..engine import Progress
     from .options import Function
 
-path_argument: Final = click.argument("path", metavar="PATH")
+path_argument: Final = click.argument("path", metavar="[PATH]", required=False)
 
 _OPTIONS: Final = (
     click.option("--backend", metavar="NAME", help="torch, reference or remote; else by itself."),
@@ -47,9 +50,28 @@ probe_option: Final = click.option(
 )
 
 
+def named_model(model: str | None) -> str:
+    """The model that was named, or else the one that comes with atem; that is said."""
+    if model is not None:
+        return model
+    sys.stderr.write(
+        f"atem: no model was named, so this is {NANO}, the small one that comes with atem\n"
+    )
+    return NANO
+
+
 def given(options: dict[str, Any]) -> dict[str, Any]:
     """Without what was not given."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+def tokenizer_in(file: str | None) -> Any:
+    """The tokenizer in ``file``, if one is named."""
+    if file is None:
+        return None
+    from ..runtime.tokens import read_tokenizer
+
+    return read_tokenizer(Path(file))
 
 
 @contextmanager

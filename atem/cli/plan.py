@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import exits, output
-from .model import given, model_options, path_argument
+from .model import given, model_options, named_model, path_argument
 from .options import command
 from .screen import one_line
 
@@ -22,14 +22,15 @@ if TYPE_CHECKING:
 @path_argument
 @model_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object, sizes in bytes.")
-def plan(path: str, *, as_json: bool, **options: Any) -> int:
+def plan(path: str | None, *, as_json: bool, **options: Any) -> int:
     """Say what loading a checkpoint takes.
 
-    PATH is a folder or a .gguf file. No more than headers and a few rows are read.
+    PATH is a folder or a .gguf file; without it, the model that comes with
+    atem. No more than headers and a few rows are read.
     """
     from ..runtime.load import plan as plan_of
 
-    found = plan_of(path, **given(options))
+    found = plan_of(named_model(path), **given(options))
     text = json.dumps(found.as_dict()) if as_json else _table(found)
     output.write(f"{text}\n".encode())
     return exits.FLAWED if found.verdict == "does not fit" else exits.DONE

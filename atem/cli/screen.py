@@ -65,13 +65,17 @@ def one_line(text: str) -> str:
     return visible(text).replace("\n", "\N{SYMBOL FOR NEWLINE}")
 
 
-def wants_colour() -> bool:
-    """NO_COLOR forbids it, FORCE_COLOR demands it, else a terminal that can show it decides."""
+def wants_colour(*, terminal: bool | None = None) -> bool:
+    """NO_COLOR forbids it, FORCE_COLOR demands it, else a terminal that can show it decides.
+
+    ``terminal`` says whether there is one; by default standard output is asked.
+    """
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
-    return output.is_terminal() and os.environ.get("TERM") != "dumb"
+    seen = output.is_terminal() if terminal is None else terminal
+    return seen and os.environ.get("TERM") != "dumb"
 
 
 def show(rows: Iterable[Row]) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..engine import Progress
 from ..errors import OptionError, OutOfMemory, RopeUndecided
 from .backends import choose, needs_of
+from .embedded import located
 from .layouts import open_checkpoint
 from .plan import Plan, plan_checkpoint
 from .probe import open_settled
@@ -38,6 +39,7 @@ def load(
 ) -> Engine:
     """An engine for the checkpoint at a path, or for the server at an ``http(s)://`` address.
 
+    "nano" is the checkpoint that comes with the package.
     ``backend`` is "torch", "reference", "remote", the name of an entry point of
     the group ``atem.engines``, or "auto": remote for an address, else torch if
     it is installed, else reference. ``progress`` hears the plan first (stage
@@ -56,7 +58,9 @@ def load(
         _require(not any(given.values()), "rope_style and probe are about a checkpoint on disk")
         return cast("Engine", choose("remote", options)(address, **options))
     engine = choose_local(address, backend, options)
-    checkpoint = open_settled(source, rope_style=rope_style, probe=probe, progress=progress)
+    checkpoint = open_settled(
+        located(source), rope_style=rope_style, probe=probe, progress=progress
+    )
     try:
         planned = plan_checkpoint(checkpoint, needs_of(engine, checkpoint, options))
         if progress is not None:
@@ -96,6 +100,7 @@ def plan(
     engine's own. Raises as :func:`load`, without OutOfMemory and RemoteError.
     """
     engine = choose_local(path, backend, options)
+    path = located(path)
     doubt: tuple[str, ...] = ()
     try:
         checkpoint = open_checkpoint(path, rope_style=rope_style)

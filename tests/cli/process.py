@@ -70,10 +70,10 @@ def atem(*arguments, data=b"", command=ATEM, cwd=None, **extra):
     )
 
 
-def started(*arguments, **extra):
+def started(*arguments, command=ATEM, **extra):
     """A running command, its three streams open pipes."""
     return subprocess.Popen(
-        [*ATEM, *arguments],
+        [*command, *arguments],
         bufsize=0,
         env=environment(**extra),
         stdin=subprocess.PIPE,

@@ -115,7 +115,7 @@ def parsed(text):
 
 def test_the_entry_point_is_the_command():
     scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
-    assert scripts == {"atem": "atem.cli:main"}
+    assert scripts["atem"] == "atem.cli:main"
     code = "import sys; from atem.cli import main; sys.exit(main())"
     run = atem("parse", "--turn", command=[sys.executable, "-c", code], data=" to=x<|message")
     assert run.returncode == 0

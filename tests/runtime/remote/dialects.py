@@ -51,10 +51,11 @@ class Dialect:
     bodies: list = field(default_factory=list)
     gone: threading.Event = field(default_factory=threading.Event)
     pause: float = 0.0
+    context: int = CONTEXT
     url: str = ""
 
     def routes(self):
-        props = {"total_slots": 3, "default_generation_settings": {"n_ctx": CONTEXT}}
+        props = {"total_slots": 3, "default_generation_settings": {"n_ctx": self.context}}
         told = {
             "vllm": ("/version", {"version": "1.2.3"}),
             "sglang": ("/get_server_info", {"version": "1.2.3"}),
@@ -72,7 +73,7 @@ class Dialect:
         owner = {"llama.cpp": "llamacpp"}.get(self.kind, self.kind)
         model = {"id": "tiny", "object": "model", "owned_by": owner}
         if self.kind in ("vllm", "sglang"):
-            model["max_model_len"] = CONTEXT
+            model["max_model_len"] = self.context
         return {"object": "list", "data": [model]}
 
     async def complete(self, request):
@@ -126,9 +127,9 @@ def _played(dialect, body, prompt):
     forced = body.get("logit_bias")
     if forced:
         ids = [int(next(iter(forced)) if isinstance(forced, dict) else forced[0][0])] * 64
-        engine = ScriptedEngine([ids], tokenizer=BACKEND, context=CONTEXT)
+        engine = ScriptedEngine([ids], tokenizer=BACKEND, context=dialect.context)
     else:
-        engine = ScriptedEngine(dialect.script, tokenizer=BACKEND, context=CONTEXT)
+        engine = ScriptedEngine(dialect.script, tokenizer=BACKEND, context=dialect.context)
     return engine.generate(Request(prompt, sampling, max_tokens=limit))
 
 

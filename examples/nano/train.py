@@ -1,0 +1,192 @@
+r"""Trains nano: conversations on the fly, Muon and AdamW, a checkpoint every few hundred steps.
+
+Rules: everything follows from the seed and the step count; time decides
+nothing. Two phases: copying alone, then all families. The rate is constant and
+then falls to nothing over the last ``--decay`` steps, so that an interrupted run,
+or one that is to be longer, goes on from its last state with ``--resume``.
+
+    OMP_WAIT_POLICY=passive GOMP_SPINCOUNT=0 OMP_NUM_THREADS=2 \
+        python train.py --steps 6000 --decay 2500 --out build/train
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import random
+import time
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import torch
+from conversations import Draw, Sample, conversation, sample
+from model import Nano
+from muon import Muon
+from start import set_by_hand
+from tokenizers import Tokenizer
+from torch.nn import functional as F  # noqa: N812 - as everybody calls it
+
+from atem.tokenizer import wrap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import atem
+
+TOKENS: Final = 2048
+"""Of a step, padding included."""
+
+POOL: Final = 48
+"""Conversations that are drawn, sorted by length and cut into batches at a time."""
+
+WARM_UP: Final = 40
+COPYING: Final = 150
+"""Steps of the first phase."""
+
+COPY: Final = Draw(families=("chat",), tasks=(6,))
+RATES: Final = {"matrices": 0.02, "head": 0.003, "norms": 0.003, "embedding": 0.04}
+
+
+def batches(tokenizer: atem.Tokenizer, seed: int, first: int) -> Iterator[list[Sample]]:
+    """Batches without end. ``first`` of them are of the first phase."""
+    draws = random.Random(seed)  # noqa: S311 - the same every time
+    made = 0
+    while True:
+        draw = COPY if made < first else Draw()
+        pool = [sample(conversation(draw, draws), tokenizer) for _ in range(POOL)]
+        cut = list(_cut(sorted(pool, key=lambda each: len(each.ids))))
+        draws.shuffle(cut)
+        made += len(cut)
+        yield from cut
+
+
+def _cut(pool: list[Sample]) -> Iterator[list[Sample]]:
+    """Runs of samples of about the same length that fit into a step."""
+    batch: list[Sample] = []
+    for each in pool:
+        if batch and (len(batch) + 1) * len(each.ids) > TOKENS:
+            yield batch
+            batch = []
+        batch.append(each)
+    yield batch
+
+
+def tensors(batch: list[Sample]) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Ids [B, T], where the next token is to be learnt [B, T], and those tokens [N]."""
+    longest = max(len(each.ids) for each in batch)
+    ids = torch.zeros(len(batch), longest, dtype=torch.long)
+    wanted = torch.zeros(len(batch), longest, dtype=torch.bool)
+    for row, each in enumerate(batch):
+        ids[row, : len(each.ids)] = torch.tensor(each.ids)
+        wanted[row, : len(each.ids) - 1] = torch.tensor(each.learnt[1:])
+    return ids, wanted, ids.roll(-1, 1)[wanted]
+
+
+def optimizers(model: Nano) -> list[torch.optim.Optimizer]:
+    """Muon for the matrices inside the layers, AdamW for the rest."""
+    layers = list(model.layers.parameters())
+    matrices = [each for each in layers if each.ndim == 2]
+    rest = {
+        "head": [model.lm_head.weight],
+        "norms": [model.norm.weight, *(each for each in layers if each.ndim == 1)],
+        "embedding": [model.embed_tokens.weight],
+    }
+    groups: list[dict[str, Any]] = [
+        {"params": params, "lr": RATES[name]} for name, params in rest.items()
+    ]
+    adam = torch.optim.AdamW(groups, betas=(0.9, 0.95), weight_decay=0.0)
+    made = [Muon(matrices, lr=RATES["matrices"]), adam]
+    for optimizer in made:
+        for group in optimizer.param_groups:
+            group["rate"] = group["lr"]
+    return made
+
+
+def share(step: int, plan: Plan) -> float:
+    """The rate at ``step`` as a part of the full one."""
+    return min(1.0, (step + 1) / WARM_UP, max(0.02, (plan.steps - step) / plan.decay))
+
+
+class Plan(NamedTuple):
+    """Steps in all, steps over which the rate falls, seed, steps between two saved states."""
+
+    steps: int
+    decay: int
+    seed: int
+    keep: int
+
+
+def train(tokenizer: atem.Tokenizer, out: Path, plan: Plan, resume: Path | None = None) -> Nano:
+    """Train as planned; writes a state every ``keep`` steps and at the end."""
+    torch.manual_seed(plan.seed)
+    model = Nano()
+    set_by_hand(model)
+    updates = optimizers(model)
+    first = _resume(resume, model, updates) if resume else 0
+    mean, seen, begun = math.log(1024) if not resume else 0.0, 0, time.monotonic()
+    stream = islice(batches(tokenizer, plan.seed, COPYING), first, plan.steps)
+    for step, batch in enumerate(stream, first):
+        ids, wanted, targets = tensors(batch)
+        loss = F.cross_entropy(model(ids, wanted), targets)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimizer in updates:
+            for group in optimizer.param_groups:
+                group["lr"] = group["rate"] * share(step, plan)
+            optimizer.step()
+            optimizer.zero_grad()
+        seen += ids.numel()
+        mean += 0.03 * (loss.item() - mean)
+        if step % 25 == 0:
+            _report(step, mean, seen, time.monotonic() - begun)
+        if (step + 1) % plan.keep == 0 or step + 1 == plan.steps:
+            torch.save(model.state_dict(), out / f"step{step + 1}.pt")
+            _save(out / "resume.pt", step + 1, model, updates)
+    return model
+
+
+def _save(path: Path, step: int, model: Nano, updates: list[torch.optim.Optimizer]) -> None:
+    """Everything that going on takes, put in place all at once."""
+    states = [optimizer.state_dict() for optimizer in updates]
+    whole = {"step": step, "model": model.state_dict(), "optimizers": states}
+    torch.save(whole, path.with_suffix(".new"))
+    path.with_suffix(".new").replace(path)
+
+
+def _resume(path: Path, model: Nano, updates: list[torch.optim.Optimizer]) -> int:
+    saved = torch.load(path, weights_only=True)
+    model.load_state_dict(saved["model"])
+    for optimizer, state in zip(updates, saved["optimizers"], strict=True):
+        optimizer.load_state_dict(state)
+    return int(saved["step"])
+
+
+def _report(step: int, loss: float, seen: int, seconds: float) -> None:
+    cpu = time.process_time() / 3600
+    print(
+        f"step {step} loss {loss:.4f} tokens {seen / 1e6:.2f}M "
+        f"{seen / (seconds + 1e-9):.0f}/s {seconds / 60:.1f} min {cpu:.2f} CPU-hours",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Train from the command line."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--tokenizer", type=Path, default=Path("build/tokenizer/tokenizer.json"))
+    arguments.add_argument("--out", type=Path, default=Path("build/train"))
+    arguments.add_argument("--steps", type=int, default=6000)
+    arguments.add_argument("--decay", type=int, default=2500, help="steps, the last ones")
+    arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--keep", type=int, default=250, help="steps between two saved states")
+    arguments.add_argument("--resume", type=Path, help="a resume.pt to go on from")
+    given = arguments.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    tokenizer = wrap(Tokenizer.from_file(str(given.tokenizer)))
+    plan = Plan(given.steps, given.decay, given.seed, given.keep)
+    train(tokenizer, given.out, plan, given.resume)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+r"""Trains the drafter on what nano itself wrote, and measures how much of it is accepted.
+
+Rules: nano runs training tasks through the agent's loop, greedily; what it
+wrote is what is learnt, right or wrong. Acceptance is exact: greedy decoding
+accepts the proposals that are what nano wrote anyway.
+
+    python train_drafter.py --model build/nano --state build/train/step6000.pt \
+        --tokenizer build/tokenizer/tokenizer.json --out build/nano/drafter
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from conversations import Sample, marked
+from drafter import BLOCK, CAPTURED, LAYERS, WINDOW, Drafter
+from evaluate import cases, run_all
+from export import BOS, EOS, PAD
+from families import FAMILIES
+from model import CONFIG, Nano
+from muon import Muon
+from safetensors.torch import save_file
+from tokenizers import Tokenizer
+from torch.nn import functional as F  # noqa: N812 - as everybody calls it
+
+import atem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FADING: Final = 0.85
+"""Weight of a proposal beside that of the one before it, without which it is of no use."""
+
+PLACES: Final = 24
+"""Blocks that are trained in one conversation."""
+
+
+def written_by_nano(model: Path, kind: str, each: int) -> list[Sample]:
+    """Conversations of ``each`` tasks of every family, with nano's turns marked."""
+    found = []
+    with closing(atem.load(model, backend="torch")) as engine:
+        for family in FAMILIES:
+            for result in run_all(engine, cases(kind, family, each)):
+                prompt = atem.render(
+                    result.messages, tools=result.tools, add_generation_prompt=False,
+                    reasoning_strength=result.strength,
+                )  # fmt: skip
+                wrong = {0} if family == "rejected" else set()
+                found.append(marked(prompt.token_ids(engine.tokenizer), engine.tokenizer, wrong))
+    return found
+
+
+def starts(sample: Sample) -> list[int]:
+    """Places of tokens of nano's behind which it wrote more in the same turn."""
+    pairs = zip(sample.learnt, sample.learnt[1:], strict=False)
+    return [at for at, both in enumerate(pairs) if all(both)]
+
+
+def targets(sample: Sample, places: torch.Tensor) -> torch.Tensor:
+    """What nano wrote behind each place [N, BLOCK - 1]; -100 behind the end of its turn."""
+    ids, learnt = torch.tensor(sample.ids), torch.tensor(sample.learnt)
+    ids = F.pad(torch.where(learnt, ids, -100), (0, BLOCK), value=-100)
+    found = torch.stack([ids[places + ahead] for ahead in range(1, BLOCK)], 1)
+    return torch.where((found == -100).cumsum(1) > 0, -100, found)
+
+
+def train(nano: Nano, samples: list[Sample], steps: int, seed: int, mask_id: int) -> Drafter:
+    """Four conversations a step."""
+    torch.manual_seed(seed)
+    draws = random.Random(seed)  # noqa: S311 - the same every time
+    drafter = Drafter()
+    params = list(drafter.parameters())
+    updates = [
+        Muon([each for each in params if each.ndim == 2], lr=0.02),
+        torch.optim.AdamW([each for each in params if each.ndim == 1], lr=0.003, weight_decay=0.0),
+    ]
+    fading = torch.tensor([FADING**ahead for ahead in range(BLOCK - 1)])
+    for step in range(steps):
+        for sample in draws.sample(samples, 4):
+            possible = starts(sample)
+            places = torch.tensor(sorted(draws.sample(possible, min(PLACES, len(possible)))))
+            logits = drafter(nano, torch.tensor(sample.ids), places, mask_id)
+            wanted = targets(sample, places)
+            losses = F.cross_entropy(logits.transpose(1, 2), wanted, reduction="none")
+            weights = fading * (wanted >= 0)
+            loss = (losses * weights).sum() / weights.sum() / 4
+            loss.backward()
+        for optimizer in updates:
+            for group in optimizer.param_groups:
+                group["lr"] = group.setdefault("rate", group["lr"]) * (1 - step / steps)
+            optimizer.step()
+            optimizer.zero_grad()
+        if step % 50 == 0:
+            print(f"step {step} loss {4 * loss.item():.3f}", flush=True)
+    return drafter
+
+
+@torch.no_grad()
+def acceptance(
+    drafter: Drafter, nano: Nano, samples: Iterable[Sample], mask_id: int
+) -> tuple[float, float]:
+    """Share of proposals that are accepted, and tokens for each pass of nano, over all turns."""
+    passes = accepted = proposed = 0
+    for sample in samples:
+        places = torch.tensor(starts(sample))
+        guesses = drafter(nano, torch.tensor(sample.ids), places, mask_id).argmax(-1)
+        right = (guesses == targets(sample, places)).int().cumprod(1).sum(1)
+        lengths = dict(zip(places.tolist(), right.tolist(), strict=True))
+        at = -1
+        for place in places.tolist():
+            if place > at:  # the last token of a round, or the first of a turn
+                passes, proposed, accepted = (
+                    passes + 1, proposed + BLOCK - 1, accepted + lengths[place],
+                )  # fmt: skip
+                at = place + lengths[place]
+    return accepted / proposed, (accepted + passes) / passes
+
+
+def export(drafter: Drafter, tokenizer: Tokenizer, mask_id: int, out: Path) -> None:
+    """config.json and model.safetensors of the drafter, in bf16."""
+    out.mkdir(parents=True, exist_ok=True)
+    state = {name: value.to(torch.bfloat16) for name, value in drafter.state_dict().items()}
+    save_file(state, str(out / "model.safetensors"), {"format": "pt"})
+    config: dict[str, Any] = {
+        "architectures": ["MuseGlimmerAssistantModel"],
+        "model_type": "muse_glimmer_assistant",
+        "dtype": "bfloat16",
+        "hidden_size": CONFIG.hidden_size,
+        "intermediate_size": CONFIG.intermediate_size,
+        "num_hidden_layers": LAYERS,
+        "num_attention_heads": CONFIG.num_attention_heads,
+        "num_key_value_heads": CONFIG.num_key_value_heads,
+        "head_dim": CONFIG.head_dim,
+        "rms_norm_eps": CONFIG.rms_norm_eps,
+        "hidden_act": "silu",
+        "rope_parameters": {"rope_type": "default", "rope_theta": CONFIG.rope_theta},
+        "max_position_embeddings": CONFIG.max_position_embeddings,
+        "sliding_window": WINDOW,
+        "layer_types": ["sliding_attention"] * LAYERS,
+        "attention_dropout": 0.0,
+        "block_size": BLOCK,
+        "mask_token_id": mask_id,
+        "target_layer_ids": list(CAPTURED),
+        "bos_token_id": tokenizer.token_to_id(BOS),
+        "eos_token_id": tokenizer.token_to_id(EOS),
+        "pad_token_id": tokenizer.token_to_id(PAD),
+    }
+    (out / "config.json").write_text(json.dumps(config, indent=1) + "\n")
+
+
+def main() -> None:
+    """Generate, train, measure, export."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--model", type=Path, default=Path("build/nano"))
+    arguments.add_argument("--state", type=Path, required=True)
+    arguments.add_argument("--tokenizer", type=Path, default=Path("build/tokenizer/tokenizer.json"))
+    arguments.add_argument("--out", type=Path, default=Path("build/nano/drafter"))
+    arguments.add_argument("--tasks", type=int, default=100, help="of each family")
+    arguments.add_argument("--steps", type=int, default=800)
+    arguments.add_argument("--seed", type=int, default=1)
+    given = arguments.parse_args()
+    tokenizer = Tokenizer.from_file(str(given.tokenizer))
+    mask_id = tokenizer.token_to_id("<|image|>")  # named, and otherwise unused
+    nano = Nano()
+    state = torch.load(given.state, weights_only=True)
+    nano.load_state_dict({name: value.bfloat16().float() for name, value in state.items()})
+    nano.requires_grad_(requires_grad=False)
+    samples = written_by_nano(given.model, "known", given.tasks)
+    held_out = written_by_nano(given.model, "held out", 10)
+    print(f"{len(samples)} conversations, {sum(sum(s.learnt) for s in samples)} tokens of nano's")
+    drafter = train(nano, samples, given.steps, given.seed, mask_id)
+    drafter.load_state_dict({k: v.bfloat16().float() for k, v in drafter.state_dict().items()})
+    share, tokens = acceptance(drafter, nano, held_out, mask_id)
+    print(f"held out: {100 * share:.1f} % of proposals accepted, {tokens:.2f} tokens a pass")
+    export(drafter, tokenizer, mask_id, given.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+# ruff: noqa: E501 - lists of words read best as words
+"""Words, names, paths and lines, drawn so widely that copying them must be learnt.
+
+Rules: every word belongs to one split by its checksum, so a word that is held
+out is in no training conversation. Nothing here knows what a task is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from zlib import crc32
+
+if TYPE_CHECKING:
+    import random
+
+Split: TypeAlias = Literal["train", "held_out"]
+
+HELD_OUT: Final = 8
+"""One word, number and phrasing in this many is held out."""
+
+COMMON: Final = """
+account address advice agenda agent alarm album amber anchor angle animal answer apple april apron
+arch archive area arm arrow artist ash atlas august author autumn axis badge bag baker balance ball
+balloon banana band bank banner bar barrel basil basket battery beach beacon bean bear beard bed bee
+bell belt bench berry bicycle bill bird biscuit black blade blanket block blue board boat body boiler
+bolt book boot border bottle bowl box branch brass bread breakfast brick bridge broom brother brown
+brush bucket budget builder bulb butter button cabin cable cactus cake calendar camera camp candle
+canvas captain car card carpet carrot castle cat cedar ceiling cellar chain chair chalk channel
+charge chart cheese chef cherry chess chief chimney church cinema circle city class clay client
+cliff clock cloud coach coal coast coat code coffee coin collar colour comet compass contact cook
+copper coral corn corner cost cotton couch count country course cousin cover crane crate cream creek
+crew crown cup curtain customer cushion dance daisy date deck deer delta desk diary dinner dish doctor
+dog door dragon drawer dream dress drum duck dune dust eagle east edge egg elbow elm engine entry
+envelope error estate evening event exit fabric falcon farm feather february fee fence fern ferry
+field fig file filter finger finish fire fish flag flame flood floor flour flower flute fog folder
+font forest fork fox frame friday frost fruit fuel garage garden garlic gate ghost giant ginger glass
+glove goal goat gold grain grape grass green grey grid group guard guest guitar hall hammer harbour
+harvest hat hawk hazel heater hedge height helmet herb hill honey hook horse host hotel house ice
+index ink invoice iron island ivory ivy jacket jam january jar jasmine jelly jewel journal judge juice
+july june kettle key keyboard king kitchen kite knee knife label ladder lake lamp lane lantern laptop
+laundry lawn leader leaf leather lemon length letter level library lid light lily lime limit linen
+lion list lobby lock log lunch machine magnet mail manager mango map maple marble march margin market
+mask mast master match may meadow meal medal meeting melon member menu metal meter milk mill mint
+mirror monday money monkey month moon morning moss motor mountain mouse museum mushroom music nail
+name napkin needle nest net night noon north note notebook november number nurse nut oak oat ocean
+october office oil olive onion opal orange orchard order otter oven owl owner page paint palace palm
+panel paper parcel park partner pasta patch path patient peach pear pearl pebble pen pencil pepper
+phone photo piano picture pigeon pillow pilot pine pink pipe plan planet plate player plum pocket
+poem point pond pony pool poppy port postcard pot potato powder price printer prize project pump
+pupil purple quarry quartz queen quilt rabbit radio rail rain ranch recipe record red region rent
+report ribbon rice ridge ring river road robin rocket roof room root rope rose route ruby rug ruler
+saddle safe saffron sail salad salmon salt sand sandal saturday sauce scarf school scissors score
+screen sea seal season seat secret seed september server sesame shadow shape sheep shelf shell ship
+shirt shoe shop shore shoulder signal silk silver singer sister size sketch sky sleeve smoke snail
+snow soap sock sofa soil song soup south spade spark speaker spice spider spoon spring square stable
+stage stair stamp star station statue steam steel stone storm story stove straw stream street string
+student studio sugar suitcase summer sun sunday supper surface swan sweater switch symbol table tape
+target tax tea teacher team temple tennis tent theatre thread thunder thursday ticket tide tiger tile
+timber time title toast tomato tool tooth topic total towel tower town toy track tractor train tray
+treasure tree truck trumpet tuesday tulip tunnel turkey turtle uncle uniform valley value valve van
+vase vault velvet version village vinegar violet violin visit voice volume wagon waiter walnut wall
+wallet watch water wave wax weather wednesday week weight west whale wheat wheel whistle white
+willow window wine wing winter wire wolf wood wool worker yard year yellow zebra zone
+""".split()
+
+ENDINGS: Final = "txt md csv log json yaml toml ini cfg html py conf dat tex".split()
+_CONSONANTS: Final = (
+    "b c d f g h j k l m n p r s t v w z br ch cl dr fl gr kn pl pr sh sk st th tr".split()
+)
+_VOWELS: Final = "a e i o u a e i o ai ea ee io oo ou".split()
+_CODAS: Final = ["", "", "", "n", "r", "s", "l", "t", "m", "ck", "nd", "x"]
+_LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
+_OTHERS: Final = "äöüéèñçßåøłšžаегикостнрαβγδελ日本語中文한국어"
+
+
+def split_of(text: str) -> Split:
+    """Where ``text`` belongs, whatever the seed."""
+    return "train" if crc32(text.encode()) % HELD_OUT else "held_out"
+
+
+@dataclass
+class Words:
+    """What tasks are filled with: of one split, from one stream of random numbers."""
+
+    random: random.Random
+    split: Split
+
+    def word(self) -> str:
+        """One word of letters."""
+        kinds = (self._common, self._syllables, self._letters, self._accented)
+        return self._of_split(self.random.choices(kinds, (60, 27, 12, 1))[0])
+
+    def number(self, digits: int = 0) -> str:
+        """A whole number of 1 to 4 digits, or of ``digits``. Short ones belong to both splits."""
+        digits = digits or self.random.choices((1, 2, 3, 4), (2, 4, 3, 2))[0]
+        low = 10 ** (digits - 1)
+        draw = lambda: str(self.random.randrange(low, 10 * low))  # noqa: E731
+        return self._of_split(draw) if digits > 2 else draw()
+
+    def name(self) -> str:
+        """A part of a path: a word, two words, or a word with a number."""
+        draw = self.random.random()
+        if draw < 0.65:
+            return self.word()
+        if draw < 0.88:
+            return self.word() + self.random.choice("-_-") + self.word()
+        return self.word() + self.random.choice(("", "-", "_")) + self.number()
+
+    def file(self) -> str:
+        """A file name with its ending."""
+        return f"{self.name()}.{self.random.choice(ENDINGS)}"
+
+    def folder(self) -> str:
+        """A folder's path, seldom two deep."""
+        return self.name() if self.random.random() < 0.85 else f"{self.name()}/{self.name()}"
+
+    def path(self) -> str:
+        """A file's path, half the time in a folder."""
+        return self.file() if self.random.random() < 0.55 else f"{self.folder()}/{self.file()}"
+
+    def key(self) -> str:
+        """What a line is about."""
+        return self.word() if self.random.random() < 0.75 else f"{self.word()} {self.word()}"
+
+    def value(self) -> str:
+        """What a line says about its key."""
+        kinds = (self._phrase, self.number, self._amount, self._date, self.name, self._title)
+        return self.random.choices(kinds, (50, 15, 10, 5, 12, 8))[0]()
+
+    def text(self) -> str:
+        """A few words for a file or an answer, with a comma or a number now and then."""
+        words = [self.word() for _ in range(self.random.choice((1, 2, 2, 3, 3, 4)))]
+        if self.random.random() < 0.25:
+            words.append(self.number())
+        if len(words) > 2 and self.random.random() < 0.2:
+            words[1] += ","
+        return " ".join(words)
+
+    def keys(self, count: int) -> list[str]:
+        """Keys that begin with different words, so that each names one line."""
+        found: dict[str, str] = {}
+        while len(found) < count:
+            key = self.key()
+            found.setdefault(key.split()[0], key)
+        return list(found.values())
+
+    def _of_split(self, draw: object) -> str:
+        while split_of(text := draw()) != self.split:  # type: ignore[operator]
+            pass
+        return text
+
+    def _common(self) -> str:
+        return self.random.choice(COMMON)
+
+    def _syllables(self) -> str:
+        count = self.random.choice((2, 2, 3, 3, 4))
+        parts = [
+            self.random.choice(_CONSONANTS) + self.random.choice(_VOWELS) for _ in range(count)
+        ]
+        return "".join(parts) + self.random.choice(_CODAS)
+
+    def _letters(self) -> str:
+        return "".join(self.random.choices(_LETTERS, k=self.random.randint(3, 7)))
+
+    def _accented(self) -> str:
+        return "".join(self.random.choices(_OTHERS + _LETTERS, k=self.random.randint(2, 4)))
+
+    def _phrase(self) -> str:
+        return " ".join(self.word() for _ in range(self.random.choice((1, 1, 2, 2, 3))))
+
+    def _title(self) -> str:
+        return " ".join(self.word().capitalize() for _ in range(self.random.choice((1, 2))))
+
+    def _amount(self) -> str:
+        return f"{self.number()} {self.word()}"
+
+    def _date(self) -> str:
+        pick = self.random.randint
+        return f"20{pick(10, 39)}-{pick(1, 12):02}-{pick(1, 28):02}"

@@ -1,0 +1,152 @@
+"""What the file tools answer."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from atem.agent import files
+
+
+def test_a_list_has_one_name_a_line_sorted_folders_with_a_slash(place):
+    assert place.call("list_files") == "docs/\nnotes.txt\nplan.txt"
+    assert place.call("list_files", path="docs") == "a.md\ndeep/"
+    assert place.call("list_files", path="./docs//deep/") == "(empty)"
+
+
+def test_a_name_of_several_lines_is_one_line(place):
+    (place.root / "docs" / "deep" / "a\nb").write_text("")
+    os.close(os.open(os.fsencode(place.root / "docs" / "deep") + b"/\xff", os.O_CREAT))
+    assert (
+        place.call("list_files", path="docs/deep")
+        == r"""'a\nb'
+'\udcff'"""
+    )
+
+
+def test_a_long_list_says_what_it_leaves_out(place, monkeypatch):
+    monkeypatch.setattr(files, "MAX_NAMES", 2)
+    assert place.call("list_files") == "docs/\nnotes.txt\n[1 more names are left out]"
+
+
+def test_a_file_is_its_text(place):
+    assert place.call("read_file", path="notes.txt") == "Ask Ana.\nthen Ben\n"
+    assert place.call("read_file", path="docs/a.md") == "é: Ana\r\n"
+
+
+@pytest.mark.parametrize("limit", [3, 4, 5])
+def test_a_long_file_is_its_beginning_with_a_note_never_half_a_character(place, monkeypatch, limit):
+    monkeypatch.setattr(files, "MAX_READ", limit)
+    (place.root / "long.txt").write_text("aéé€")
+    text, note = place.call("read_file", path="long.txt").split("\n")
+    assert text == "aéé€".encode()[:limit].decode(errors="ignore")
+    assert note == f"[only the first {limit} of 8 bytes are shown]"
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe", b"a\0b", b"caf\xe9", b"cut \xc3"])
+def test_what_is_no_text_is_not_read(place, data):
+    (place.root / "data").write_bytes(data)
+    with pytest.raises(ValueError, match="'data' is not a text file"):
+        place.call("read_file", path="data")
+
+
+def test_a_missing_file_names_the_nearest(place):
+    with pytest.raises(FileNotFoundError) as caught:
+        place.call("read_file", path="notse.txt")
+    assert str(caught.value) == "there is no 'notse.txt'; there are notes.txt, plan.txt, docs/"
+    with pytest.raises(FileNotFoundError, match=r"no 'docs/b.md'; there are docs/a.md, docs/deep/"):
+        place.call("read_file", path="docs/b.md")
+    with pytest.raises(FileNotFoundError, match=r"no 'docs/deep/b.md'; the folder is empty"):
+        place.call("read_file", path="docs/deep/b.md")
+    with pytest.raises(FileNotFoundError, match="no 'dosc'; there are docs/, "):
+        place.call("read_file", path="dosc/a.md")
+
+
+def test_a_folder_is_no_file_and_a_file_no_folder(place):
+    for path in "docs", ".", "":
+        with pytest.raises(IsADirectoryError, match="is a folder"):
+            place.call("read_file", path=path)
+    with pytest.raises(NotADirectoryError, match=r"'notes.txt' is not a folder"):
+        place.call("list_files", path="notes.txt")
+    with pytest.raises(NotADirectoryError, match=r"'notes.txt' is not a folder"):
+        place.call("write_file", path="notes.txt/x", content="")
+
+
+def test_what_the_system_refuses_is_a_sentence(place):
+    with pytest.raises(OSError, match=r"^'x+ … x+': File name too long$"):
+        place.call("read_file", path="x" * 300)
+
+
+def test_a_search_gives_file_and_line_sorted(place):
+    assert place.call("search", text="Ana") == "docs/a.md:1: é: Ana\nnotes.txt:1: Ask Ana."
+    assert place.call("search", text="ana") == "(no match)"
+
+
+def test_a_search_takes_a_text_and_no_pattern(place):
+    assert place.call("search", text="A.a") == "(no match)"
+
+
+@pytest.mark.parametrize("text", ["", "a\nb"])
+def test_a_search_for_what_stands_in_no_line_is_refused(place, text):
+    with pytest.raises(ValueError, match="in one line"):
+        place.call("search", text=text)
+
+
+def test_a_search_passes_over_hidden_and_binary_files(place):
+    (place.root / ".git").mkdir()
+    (place.root / ".git" / "config").write_text("Ana")
+    (place.root / ".hidden").write_text("Ana")
+    (place.root / "data").write_bytes(b"\0Ana")
+    assert place.call("search", text="Ana").count("\n") == 1
+
+
+def test_a_search_says_what_it_leaves_out(place, monkeypatch):
+    monkeypatch.setattr(files, "MAX_FOUND", 1)
+    assert place.call("search", text="Ask") == (
+        "notes.txt:1: Ask Ana.\n[more than 1 lines contain it; the rest is left out]"
+    )
+    monkeypatch.setattr(files, "MAX_SEARCHED", 1)
+    assert place.call("search", text="é").endswith("[only 1 files were searched]")
+
+
+def test_a_search_shortens_a_long_line(place):
+    (place.root / "long.txt").write_text("x" * 10_000 + "needle")
+    found = place.call("search", text="needle")
+    assert len(found) < 330
+    assert "characters left out" in found
+
+
+def test_a_file_that_is_written_holds_exactly_that(place):
+    assert place.call("write_file", path="new.txt", content="é\r\n") == "Wrote 4 bytes to new.txt."
+    assert (place.root / "new.txt").read_bytes() == "é\r\n".encode()
+
+
+def test_writing_replaces_and_keeps_the_mode(place):
+    (place.root / "notes.txt").chmod(0o640)
+    place.call("write_file", path="notes.txt", content="new")
+    assert (place.root / "notes.txt").read_text() == "new"
+    assert (place.root / "notes.txt").stat().st_mode & 0o777 == 0o640
+
+
+def test_writing_makes_the_folders_that_lack(place):
+    place.call("write_file", path="a/b/c.txt", content="")
+    assert (place.root / "a" / "b" / "c.txt").read_bytes() == b""
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(place):
+    before = sorted(place.root.rglob("*"))
+    for content in "x" * (files.MAX_WRITTEN + 1), "half \ud800":
+        with pytest.raises(ValueError, match="the content has"):
+            place.call("write_file", path="notes.txt", content=content)
+    with pytest.raises(IsADirectoryError):
+        place.call("write_file", path="docs", content="")
+    assert sorted(place.root.rglob("*")) == before
+    assert (place.root / "notes.txt").read_text() == "Ask Ana.\nthen Ben\n"
+
+
+def test_a_reader_never_sees_half_a_file(place):
+    """The old file stays open as it was: it is replaced, not written over."""
+    with (place.root / "notes.txt").open() as old:
+        place.call("write_file", path="notes.txt", content="new")
+        assert old.read() == "Ask Ana.\nthen Ben\n"
