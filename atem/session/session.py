@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..engine import Request, Sampling
+from ..engine import Request
 from ..errors import ContextOverflow, OptionError, Unsupported
 from ..messages import Message, RejectedCall, ToolCall
 from ..parser.api import parse_stream
@@ -28,7 +28,7 @@ from .limits import Limits, Tally
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator
 
-    from ..engine import Engine
+    from ..engine import Engine, Sampling
     from ..messages import Content
     from ..parser.events import Event
     from ..parser.fold import Turn
@@ -49,7 +49,8 @@ class Session:
     (by default a person decides), ``ask`` puts that to the person, and without
     it the answer is no. ``system`` goes before ``history``, with which the
     conversation begins. ``reasoning_strength`` or ``effort``, ``sampling`` and
-    ``limits`` hold for every turn.
+    ``limits`` hold for every turn; without ``sampling`` it is what the checkpoint
+    recommends.
 
     Raises OptionError, InvalidTool or RenderError for what can't work. The
     engine stays the caller's to close. A session is for one thread.
@@ -79,7 +80,7 @@ class Session:
             "reasoning_strength": reasoning_strength,
             "effort": effort,
         }
-        self._sampling = sampling or Sampling()
+        self._sampling = sampling or engine.info.sampling
         self._limits = limits or Limits()
         before = [] if system is None else [Message("system", system)]
         self._history = [*before, *deepcopy(list(history))]
