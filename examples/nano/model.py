@@ -29,6 +29,11 @@ CONFIG: Final = ModelConfig(
     max_position_embeddings=2048,
     rope_theta=10000.0,
     output_multiplier=math.sqrt(2.0),  # 1 / sqrt(hidden / 256), as in the released model
+    # The rest as released.
+    rms_norm_eps=1e-5,
+    post_norm_eps=1e-8,
+    qk_scale_factor=3.87,
+    final_logit_softcapping=20.0,
 )
 HEADS: Final = CONFIG.num_attention_heads
 KV_HEADS: Final = CONFIG.num_key_value_heads

@@ -7,6 +7,7 @@ from contextlib import closing
 import pytest
 
 import atem
+from atem.agent import calculate, file_tools
 from atem.errors import CheckpointError
 from atem.runtime import embedded
 from atem.testing.tiny import tiny_checkpoint
@@ -48,3 +49,18 @@ def test_doctor_reports_that_it_is_not_there(tmp_path, monkeypatch):
     (check,) = atem.doctor("nano", **REFERENCE).checks
     assert (check.name, check.verdict) == ("files", "fail")
     assert "this installation lacks it" in check.found
+
+
+def test_what_is_shipped_writes_whole_turns_and_the_same_with_both_engines():
+    tools = [*file_tools(".", allow_write=True), calculate]
+    for question in ("What does notes.txt say about milk?", "What is 12 times 34?"):
+        prompt = atem.render([{"role": "user", "content": question}], tools=tools)
+        request = atem.Request(prompt, atem.GREEDY, max_tokens=200)
+        written = []
+        for backend in ("reference", "torch"):
+            with closing(atem.load("nano", backend=backend)) as engine:
+                written.append(list(engine.generate(request)))
+        turn = atem.collect(atem.parse_stream(written[0], tools=tools))
+        assert turn.complete
+        assert len(turn.calls) == 1
+        assert [step.ids for step in written[0]] == [step.ids for step in written[1]]
