@@ -100,13 +100,21 @@ class Draw(NamedTuple):
     phrasings: str = "train"
     families: tuple[str, ...] = tuple(FAMILIES)
     tasks: tuple[int, ...] = (1, 1, 1, 2, 2, 3, 4, 5)
+    spliced: bool = False
+    stage: int = 2
+    pieces: tuple[str, ...] = ()
+
+    def maker(self, seed: random.Random, world: World) -> Maker:
+        """What the families are given."""
+        words = Words(seed, self.words, self.spliced, self.pieces)  # type: ignore[arg-type]
+        return Maker(words, world, self.phrasings, self.stage)
 
 
 def tasks_of(draw: Draw, seed: random.Random) -> tuple[World, list[Task]]:
     """A folder and the tasks in it."""
     world = World()
-    maker = Maker(Words(seed, draw.words), world, draw.phrasings)  # type: ignore[arg-type]
-    weights = [FAMILIES[name][1] for name in draw.families]
+    maker = draw.maker(seed, world)
+    weights = [FAMILIES[name][draw.stage] for name in draw.families]
     names = seed.choices(draw.families, weights, k=seed.choice(draw.tasks))
     return world, [FAMILIES[name][0](maker) for name in names]
 
@@ -117,8 +125,7 @@ def conversation(draw: Draw, seed: random.Random) -> Conversation:
         world, tasks = tasks_of(draw, seed)
         made = Conversation(seed.choice(STRENGTHS), _tools(seed, tasks), world)
         if made.tools is READ_ONLY and seed.random() < 0.4:
-            maker = Maker(Words(seed, draw.words), world, draw.phrasings)  # type: ignore[arg-type]
-            tasks.append(unwritable(maker))
+            tasks.append(unwritable(draw.maker(seed, world)))
         try:
             for task in tasks:
                 play(made, task)

@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from conversations import STRENGTHS, Draw, tasks_of, turn_text
-from families import FAMILIES, Call, Maker, Task, Turn, unwritable
-from words import Words
+from families import FAMILIES, Call, Task, Turn, unwritable
 
 import atem
 from atem.agent import calculate, file_tools
@@ -74,8 +73,7 @@ def cases(kind: str, family: str, count: int) -> Iterator[tuple[World, Task, str
         seed = random.Random(f"{kind} {family} {number}")  # noqa: S311 - the same every time
         world, (task,) = tasks_of(draw, seed)
         if family == "none" and number % 4 == 0:
-            words = Words(seed, draw.words)  # type: ignore[arg-type]
-            task = unwritable(Maker(words, world, draw.phrasings))
+            task = unwritable(draw.maker(seed, world))
         yield world, task, STRENGTHS[number % len(STRENGTHS)]
 
 

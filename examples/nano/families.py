@@ -66,10 +66,13 @@ class Maker:
     words: Words
     world: World
     phrasings: str
+    stage: int = 2
 
     def ask(self, kind: str, **places: str) -> str:
         """A request of ``kind`` with its places filled."""
-        return phrasing.template(self.words.random, kind, self.phrasings).format(**places)
+        return phrasing.template(self.words.random, kind, self.phrasings, self.stage).format(
+            **places
+        )
 
     def chance(self, share: float) -> bool:
         """True in ``share`` of the cases."""
@@ -385,9 +388,12 @@ def _told(request: str, answer: str) -> Task:
     return Task("chat", request, lambda: iter([Turn(answer=answer, plan="No tool is needed.")]))
 
 
-FAMILIES: Final[dict[str, tuple[Callable[[Maker], Task], float]]] = {
-    "list": (listing, 0.7), "read": (read, 1.4), "search": (search, 1.1), "write": (write, 0.8),
-    "calculate": (calculation, 0.6), "chain": (chain, 1.6), "parallel": (parallel, 1.6),
-    "error": (error, 1.5), "rejected": (rejected, 0.8), "none": (none, 0.5), "chat": (chat, 0.5),
+FAMILIES: Final[dict[str, tuple[Callable[[Maker], Task], float, float, float]]] = {
+    "list": (listing, 0.7, 0.9, 1.1), "read": (read, 1.4, 1.2, 1.2),
+    "search": (search, 1.1, 0.9, 1.2), "write": (write, 0.8, 1.3, 1.2),
+    "calculate": (calculation, 0.6, 1.3, 0.7), "chain": (chain, 1.6, 1.3, 1.8),
+    "parallel": (parallel, 1.6, 2.4, 2.8), "error": (error, 1.5, 2.0, 1.8),
+    "rejected": (rejected, 0.8, 0.8, 1.0), "none": (none, 0.5, 0.7, 0.7),
+    "chat": (chat, 0.5, 0.9, 1.1),
 }  # fmt: skip
-"""Each family with its weight in training."""
+"""Each family with its weights in the three stages of training."""

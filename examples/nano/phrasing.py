@@ -146,6 +146,139 @@ BODIES: Final[dict[str, tuple[str, ...]]] = {
     ),
 }  # fmt: skip
 
+MORE: Final[dict[str, tuple[str, ...]]] = {
+    "read": (
+        "[can you|could you|would you] [read|open|check] {path} and [tell|give] me [the|its] {key}",
+        "[i want to know|i would like to know|do you know] [the|what is the] {key} [in|from|of] {path}",
+        "[how|where] does {path} [describe|mention|name] {key}",
+        "[search|look] in {path} for [the line on|the line about|] {key}",
+        "[use|take] {path} and [answer|say]: [what is|which is] [the|] {key}",
+        "{key} [in|from|of] {path}",
+        "about {key}: what [does|did] {path} [say|hold]",
+        "my question is about {key}, the answer is in {path}",
+        "[list|print|type] the {key} [line|entry] of [the file|] {path}",
+        "there is a line about {key} in {path}, [quote|read|show] it",
+    ),
+    "read_all": (
+        "[can you|could you|would you] [read|open|show|print] {path}",
+        "[i want|i would like] to [see|read|know] [the file|] {path}",
+        "[display|type out|dump|view] [the file|all of|] {path}",
+        "the [text|content] of {path}",
+        "read {path} [to me|aloud|for me]",
+        "what did [i|we] write in {path}",
+    ),
+    "list": (
+        "[can you|could you|would you] [list|show] [me|] [the folder|the files in|] {folder}",
+        "[i want|i would like] to [see|know] [the files in|what is in] {folder}",
+        "[name|count out|print|write down] [the|all] [files|names] [of|from|in] {folder}",
+        "the files [of|in] {folder}",
+        "[have we|do you have|is there] anything in {folder}",
+        "what can i find in [the folder|] {folder}",
+        "which names are in [the folder|] {folder}",
+    ),
+    "list_here": (
+        "[can you|could you|would you] [list|show] [me|] the files [here|in this folder]",
+        "[i want|i would like] to [see|know] [what is here|the files here]",
+        "[name|print|write down] [the|all] [files|names] [here|in this folder]",
+        "what can i find [here|in this folder]",
+        "[list files|list the files|ls|files]",
+    ),
+    "search": (
+        "[can you|could you|would you] [search|look] for {text}",
+        "[i want|i would like|i need] [to find|to know which file has|the file with] {text}",
+        "[does|did] any file [mention|contain|have] {text}",
+        "[i am looking for|i search for|i lost] {text}",
+        "[tell me|say|show me] [which|what] file [has|mentions|contains] {text}",
+        "{text}: [which|what] file [has it|is it in|mentions it]",
+        "grep {text}",
+        "in [which|what] file [did i write about|do we speak of|does it say] {text}",
+    ),
+    "write": (
+        '[can you|could you|would you] [write|save|put] "{text}" [to|into|in] {path}',
+        '[i want|i would like] [to save|to write|to have] "{text}" in {path}',
+        "[write|save] to {path}: {text}",
+        '[write|save|store] [this|the following] in {path}: "{text}"',
+        'in {path}, [write|save|put] "{text}"',
+        '[start|begin|open] a [new file|file] {path} with "{text}"',
+        '[fill|update] {path} with "{text}"',
+        'let {path} say "{text}"',
+        'remember "{text}" in {path}',
+    ),
+    "sum": (
+        "[can you|could you] [add|sum up] {a} and {b}",
+        "{a} plus {b}",
+        "[i want|i would like|i need] [to know|] {a} plus {b}",
+        "[sum|sum up|total] {a} and {b}",
+        "if i have {a} and get {b} more, how many is that",
+        "the sum of {a} and {b}",
+    ),
+    "product": (
+        "[can you|could you] multiply {a} [by|and|with] {b}",
+        "{a} times {b}",
+        "[i want|i would like|i need] [to know|] {a} times {b}",
+        "if each of {a} boxes has {b}, how many is that",
+        "the product of {a} and {b}",
+    ),
+    "formula": (
+        "[can you|could you] [calculate|solve|work out] {formula}",
+        "{formula}",
+        "{formula} =",
+        "[do you know|i want to know|compute] {formula}",
+    ),
+    "chain": (
+        "[can you|could you] [find|open|read] the [{topic} file|file about {topic}] in {folder} and [tell|give] me its {key}",
+        "[i want to know|do you know] the {key} [from|in|of] the file [about|on] {topic} in {folder}",
+        "{folder} has a file [about|on|for] {topic}: [what is|tell me|give me] its {key}",
+        "there is a file [about|on|for] {topic} in {folder}, [what does it say about|read me the line on|quote] {key}",
+        "about {key}: [see|read|ask] the {topic} file in {folder}",
+        "[search|go through] {folder} for the file [on|about] {topic}, then [read|say|tell me] {key}",
+    ),
+    "parallel_one": (
+        "[can you|could you] [compare|read|show me] [the|] {key} in {path} and {path2}",
+        "[i want to know|do you know] the {key} of {path} and of {path2}",
+        "both {path} and {path2} have [a line on|a line about] {key}, [show|quote|read] them",
+        "what is the {key} in {path} and what is it in {path2}",
+        "{key} in {path} and {path2}",
+    ),
+    "parallel_two": (
+        "[can you|could you] [find|read|give me] {key} in {path} and {key2} in {path2}",
+        "[i want to know|i need] what {path} says about {key} and what {path2} says about {key2}",
+        "from {path} {key}, and from {path2} {key2}",
+        "in {path}, [what is|find] {key}, and in {path2}, [what is|find] {key2}",
+    ),
+    "parallel_sums": (
+        "[can you|could you] [calculate|solve|work out] {formula} and {formula2}",
+        "{formula} and {formula2}",
+        "first {formula}, then {formula2}",
+        "[do you know|i want to know|compute] {formula} and {formula2}",
+    ),
+    "say": (
+        '[can you|could you|would you] [say|repeat] "{text}"',
+        "[please just|just|simply] [say|answer|write] {text}",
+        "[answer|reply] with {text}",
+        "say it [back|again|to me]: {text}",
+        "after me: {text}",
+        '[print|write|type] "{text}" as your answer',
+    ),
+    "hello": ("[how are you|how do you do|good day|welcome|hello and good day] [nano|there|today|]",),
+    "thanks": ("[that was great|very good|well done|thank you, nano|that is all] [thanks|nano|]",),
+    "who": ("[are you a model|what kind of model are you|do you have a name|who is there] [please|nano|]",),
+    "can": ("[what are you able to do|which tools do you have|help|what is there to do] [nano|please|]",),
+    "none": (
+        "[can you|could you] [send a mail|speak|sing|dance|drive] to {word}",
+        "[who is|where is|how old is] [the king of|the city of|the capital of] {word}",
+        "[write|tell me] a [poem|joke|story] about {word}",
+        "[what do you think|what is your opinion] of {word}",
+        "[remind|wake] me [about {word}|at {number}]",
+        "[connect|log in] to {word}",
+        "[why|when] [is|was|did] {word} [so late|built|end]",
+        "[pay|sell|clean|paint|repair] the {word} [for me|today|please|]",
+        "[explain|teach me] {word}",
+        "[show|make] a [film|chart|table] of {word}",
+    ),
+}  # fmt: skip
+"""Bodies that training adds from its second stage on."""
+
 NEW: Final[dict[str, tuple[str, ...]]] = {
     "read": (
         "I wonder about {key}; it should be written down in {path}",
@@ -185,12 +318,13 @@ NEW: Final[dict[str, tuple[str, ...]]] = {
 _CHOICE: Final = re.compile(r"\[([^\[\]]*)\]")
 
 
-def template(random: random.Random, kind: str, split: str) -> str:
+def template(random: random.Random, kind: str, split: str, stage: int = 2) -> str:
     """A request of ``kind`` with its places still open; ``split`` may also be "new"."""
+    bodies = (*BODIES[kind], *MORE.get(kind, ())) if stage > 1 else BODIES[kind]
     if split == "new":
         return random.choice(OPENINGS) + _opened("", random.choice(NEW[kind]))
     while True:
-        found = _composed(random, random.choice(BODIES[kind]))
+        found = _composed(random, random.choice(bodies))
         if (crc32(found.encode()) % HELD_OUT == 0) == (split == "held_out"):
             return found
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
 from conversations import Draw, Sample, conversation, sample
-from model import Nano
+from model import CONFIG, Nano
 from muon import Muon
 from start import set_by_hand
 from tokenizers import Tokenizer
@@ -44,21 +44,30 @@ WARM_UP: Final = 40
 COPYING: Final = 150
 """Steps of the first phase."""
 
-COPY: Final = Draw(families=("chat",), tasks=(6,))
+COPY: Final = Draw(families=("chat",), tasks=(6,), stage=1)
+STAGES: Final = {1: Draw(stage=1), 2: Draw(spliced=True), 3: Draw(spliced=True, stage=3)}
 RATES: Final = {"matrices": 0.02, "head": 0.003, "norms": 0.003, "embedding": 0.04}
 
 
-def batches(tokenizer: atem.Tokenizer, seed: int, first: int) -> Iterator[list[Sample]]:
-    """Batches without end. ``first`` of them are of the first phase."""
+def batches(tokenizer: atem.Tokenizer, seed: int, stage: int) -> Iterator[list[Sample]]:
+    """Batches without end. The first of stage 1 are of copying alone."""
     draws = random.Random(seed)  # noqa: S311 - the same every time
+    usual = STAGES[stage]._replace(pieces=letter_pieces(tokenizer) if stage == 3 else ())
     made = 0
     while True:
-        draw = COPY if made < first else Draw()
+        draw = COPY if stage == 1 and made < COPYING else usual
         pool = [sample(conversation(draw, draws), tokenizer) for _ in range(POOL)]
         cut = list(_cut(sorted(pool, key=lambda each: len(each.ids))))
         draws.shuffle(cut)
         made += len(cut)
         yield from cut
+
+
+def letter_pieces(tokenizer: atem.Tokenizer) -> tuple[str, ...]:
+    """The pieces of two letters or more that a word can be made of."""
+    ids = (n for n in range(CONFIG.vocab_size) if not tokenizer.is_special(n))
+    texts = [tokenizer.token_bytes(n).decode(errors="replace") for n in ids]
+    return tuple(text for text in texts if len(text) > 1 and text.isalpha() and text.islower())
 
 
 def _cut(pool: list[Sample]) -> Iterator[list[Sample]]:
@@ -115,17 +124,29 @@ class Plan(NamedTuple):
     decay: int
     seed: int
     keep: int
+    stage: int = 2
+    stop: int | None = None
 
 
-def train(tokenizer: atem.Tokenizer, out: Path, plan: Plan, resume: Path | None = None) -> Nano:
-    """Train as planned; writes a state every ``keep`` steps and at the end."""
+def train(
+    tokenizer: atem.Tokenizer,
+    out: Path,
+    plan: Plan,
+    *,
+    start: Path | None = None,
+    resume: Path | None = None,
+) -> Nano:
+    """Train as planned, from weights or a state if given; writes a state every ``keep`` steps."""
     torch.manual_seed(plan.seed)
     model = Nano()
     set_by_hand(model)
+    if start:
+        model.load_state_dict(torch.load(start, weights_only=True))
     updates = optimizers(model)
     first = _resume(resume, model, updates) if resume else 0
     mean, seen, begun = math.log(1024) if not resume else 0.0, 0, time.monotonic()
-    stream = islice(batches(tokenizer, plan.seed, COPYING), first, plan.steps)
+    end = plan.stop or plan.steps
+    stream = islice(batches(tokenizer, plan.seed, plan.stage), first, end)
     for step, batch in enumerate(stream, first):
         ids, wanted, targets = tensors(batch)
         loss = F.cross_entropy(model(ids, wanted), targets)
@@ -140,7 +161,7 @@ def train(tokenizer: atem.Tokenizer, out: Path, plan: Plan, resume: Path | None 
         mean += 0.03 * (loss.item() - mean)
         if step % 25 == 0:
             _report(step, mean, seen, time.monotonic() - begun)
-        if (step + 1) % plan.keep == 0 or step + 1 == plan.steps:
+        if (step + 1) % plan.keep == 0 or step + 1 == end:
             torch.save(model.state_dict(), out / f"step{step + 1}.pt")
             _save(out / "resume.pt", step + 1, model, updates)
     return model
@@ -180,12 +201,15 @@ def main() -> None:
     arguments.add_argument("--decay", type=int, default=2500, help="steps, the last ones")
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--keep", type=int, default=250, help="steps between two saved states")
+    arguments.add_argument("--stop", type=int, help="the step to stop before the end at")
+    arguments.add_argument("--stage", type=int, choices=STAGES, default=1)
+    arguments.add_argument("--start", type=Path, help="weights to begin with, of another stage")
     arguments.add_argument("--resume", type=Path, help="a resume.pt to go on from")
     given = arguments.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     tokenizer = wrap(Tokenizer.from_file(str(given.tokenizer)))
-    plan = Plan(given.steps, given.decay, given.seed, given.keep)
-    train(tokenizer, given.out, plan, given.resume)
+    plan = Plan(given.steps, given.decay, given.seed, given.keep, given.stage, given.stop)
+    train(tokenizer, given.out, plan, start=given.start, resume=given.resume)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ out is in no training conversation. Nothing here knows what a task is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from zlib import crc32
 
@@ -18,6 +18,8 @@ Split: TypeAlias = Literal["train", "held_out"]
 
 HELD_OUT: Final = 8
 """One word, number and phrasing in this many is held out."""
+
+FEW: Final = 60
 
 COMMON: Final = """
 account address advice agenda agent alarm album amber anchor angle animal answer apple april apron
@@ -64,6 +66,17 @@ wallet watch water wave wax weather wednesday week weight west whale wheat wheel
 willow window wine wing winter wire wolf wood wool worker yard year yellow zebra zone
 """.split()
 
+FRAGMENTS: Final = [
+    *COMMON,
+    *"""
+and answer can check come create delete does draw expression find from give good has have hello help
+here hold hour into list look make many name need next note open pay please put question quote read
+repeat said save say search self send should show solve speak start store system tell text thank that
+the then thing this translate turn user what where which who with words work write you your
+""".split(),
+]
+"""What words are spliced from: the common ones of both splits, and those of requests."""
+
 ENDINGS: Final = "txt md csv log json yaml toml ini cfg html py conf dat tex".split()
 _CONSONANTS: Final = (
     "b c d f g h j k l m n p r s t v w z br ch cl dr fl gr kn pl pr sh sk st th tr".split()
@@ -85,9 +98,24 @@ class Words:
 
     random: random.Random
     split: Split
+    spliced: bool = False
+    """Whether parts of words are put together to new ones."""
+    pieces: tuple[str, ...] = ()
+    """Pieces that words are also put together from, so that each of them is copied."""
+    pool: list[str] = field(default_factory=lambda: COMMON)
+    """The common words; a few alone at times, so that they come again in other places."""
+
+    def __post_init__(self) -> None:
+        """With pieces, half of the folders have few common words."""
+        if self.pieces and self.random.random() < 0.5:
+            self.pool = self.random.sample(COMMON, FEW)
 
     def word(self) -> str:
         """One word of letters."""
+        if self.pieces and self.random.random() < 0.35:
+            return self._of_split(self._joined)
+        if self.spliced and self.random.random() < 0.3:
+            return self._of_split(self._parts)
         kinds = (self._common, self._syllables, self._letters, self._accented)
         return self._of_split(self.random.choices(kinds, (60, 27, 12, 1))[0])
 
@@ -151,7 +179,18 @@ class Words:
         return text
 
     def _common(self) -> str:
-        return self.random.choice(COMMON)
+        return self.random.choice(self.pool)
+
+    def _joined(self) -> str:
+        """One to three pieces."""
+        return "".join(self.random.choices(self.pieces, k=self.random.choice((1, 2, 2, 3))))
+
+    def _parts(self) -> str:
+        """The beginning of one word and the end of another, or two whole ones."""
+        one, two = self.random.choice(FRAGMENTS), self.random.choice(FRAGMENTS)
+        if self.random.random() < 0.4:
+            return one + two
+        return one[: self.random.randint(2, len(one))] + two[-self.random.randint(2, len(two)) :]
 
     def _syllables(self) -> str:
         count = self.random.choice((2, 2, 3, 3, 4))
