@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 STRENGTHS: Final = ("low", "medium", "high", "xhigh")
+LAST_STAGE: Final = 4
 READ_ONLY_SHARE: Final = 0.15
 """Of the conversations; they lack the tool that writes."""
 
@@ -101,12 +102,13 @@ class Draw(NamedTuple):
     families: tuple[str, ...] = tuple(FAMILIES)
     tasks: tuple[int, ...] = (1, 1, 1, 2, 2, 3, 4, 5)
     spliced: bool = False
-    stage: int = 2
+    stage: int = 3
     pieces: tuple[str, ...] = ()
 
     def maker(self, seed: random.Random, world: World) -> Maker:
         """What the families are given."""
-        words = Words(seed, self.words, self.spliced, self.pieces)  # type: ignore[arg-type]
+        requests = self.stage == LAST_STAGE and self.words == "train"
+        words = Words(seed, self.words, self.spliced, self.pieces, requests)  # type: ignore[arg-type]
         return Maker(words, world, self.phrasings, self.stage)
 
 

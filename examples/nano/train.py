@@ -45,14 +45,14 @@ COPYING: Final = 150
 """Steps of the first phase."""
 
 COPY: Final = Draw(families=("chat",), tasks=(6,), stage=1)
-STAGES: Final = {1: Draw(stage=1), 2: Draw(spliced=True), 3: Draw(spliced=True, stage=3)}
+STAGES: Final = {1: Draw(stage=1)} | {stage: Draw(stage=stage, spliced=True) for stage in (2, 3, 4)}
 RATES: Final = {"matrices": 0.02, "head": 0.003, "norms": 0.003, "embedding": 0.04}
 
 
 def batches(tokenizer: atem.Tokenizer, seed: int, stage: int) -> Iterator[list[Sample]]:
     """Batches without end. The first of stage 1 are of copying alone."""
     draws = random.Random(seed)  # noqa: S311 - the same every time
-    usual = STAGES[stage]._replace(pieces=letter_pieces(tokenizer) if stage == 3 else ())
+    usual = STAGES[stage]._replace(pieces=letter_pieces(tokenizer) if stage > 2 else ())
     made = 0
     while True:
         draw = COPY if stage == 1 and made < COPYING else usual

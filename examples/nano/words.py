@@ -77,6 +77,14 @@ the then thing this translate turn user what where which who with words work wri
 ]
 """What words are spliced from: the common ones of both splits, and those of requests."""
 
+REQUEST_WORDS: Final = (
+    "check file files find folder line list look name open read show text tool word".split()
+)
+"""Words of requests, whose pieces have their space with them there, and don't in a path.
+
+In the last stage of training they are names and contents too, of whichever split they are.
+"""
+
 ENDINGS: Final = "txt md csv log json yaml toml ini cfg html py conf dat tex".split()
 _CONSONANTS: Final = (
     "b c d f g h j k l m n p r s t v w z br ch cl dr fl gr kn pl pr sh sk st th tr".split()
@@ -102,6 +110,8 @@ class Words:
     """Whether parts of words are put together to new ones."""
     pieces: tuple[str, ...] = ()
     """Pieces that words are also put together from, so that each of them is copied."""
+    requests: bool = False
+    """Whether words of requests are drawn as well."""
     pool: list[str] = field(default_factory=lambda: COMMON)
     """The common words; a few alone at times, so that they come again in other places."""
 
@@ -112,6 +122,8 @@ class Words:
 
     def word(self) -> str:
         """One word of letters."""
+        if self.requests and self.random.random() < 0.03:
+            return self.random.choice(REQUEST_WORDS)
         if self.pieces and self.random.random() < 0.35:
             return self._of_split(self._joined)
         if self.spliced and self.random.random() < 0.3:
