@@ -18,8 +18,10 @@ TORCH  ?= torch==2.13.0
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(READY) ## Run examples/demo.py: what the package does, on a screen
-	$(RUN) examples/demo.py
+demo: $(READY) ## A small model works on the files in examples/demo; then turns that are hard to read
+	@$(RUN) examples/demo.py
+	@echo
+	@$(RUN) examples/parse_turns.py
 
 test: $(READY) ## Run the tests (ARGS="-k name" for some of them)
 	$(RUN) -m pytest $(ARGS)
