@@ -1,0 +1,71 @@
+"""JSON on the socket.
+
+Rules: out is UTF-8 on one line. A lone surrogate, which Python strings may hold
+and UTF-8 may not, goes out as its escape. In is UTF-8 and strict JSON, neither
+deep nor large.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, NoReturn
+
+from ..responses.faults import bad_value
+
+DEPTH: Final = 64
+"""Lists and objects within each other."""
+
+ITEMS: Final = 20_000
+"""Entries of a list."""
+
+
+def encode(value: Any) -> bytes:
+    """``value`` as JSON."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def decode(body: bytes) -> dict[str, Any]:
+    """The object in ``body``. Raises ApiError (400) for anything else."""
+    try:
+        value = json.loads(body.decode("utf-8"), parse_constant=_no_number)
+    except UnicodeDecodeError as error:
+        raise bad_value(None, f"The body is not UTF-8 (byte {error.start}).") from None
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno} column {error.colno}"
+        raise bad_value(None, f"The body is not JSON: {error.msg} at {where}.") from None
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError:  # a number with thousands of digits, NaN
+        raise bad_value(None, "The body is not JSON: it has a number that is none.") from None
+    if not isinstance(value, dict):
+        raise bad_value(None, "The body is a JSON object.")
+    _check(value)
+    return value
+
+
+def _check(value: Any) -> None:
+    """Raise ApiError for what is deep or large; level by level, so that depth costs no stack."""
+    level: list[Any] = [value]
+    for _ in range(DEPTH):
+        inner: list[Any] = []
+        for each in level:
+            if len(each) > ITEMS:
+                raise bad_value(None, f"A list or object has more than {ITEMS} entries.")
+            parts = each.values() if isinstance(each, dict) else each
+            inner += [part for part in parts if isinstance(part, dict | list)]
+        if not inner:
+            return
+        level = inner
+    raise _too_deep()
+
+
+def _too_deep() -> Exception:
+    return bad_value(None, f"The body is nested more than {DEPTH} deep.")
+
+
+def _no_number(_: str) -> NoReturn:
+    raise ValueError

@@ -1,0 +1,45 @@
+"""What a store keeps, and its form at rest.
+
+Rules: a record is plain JSON under an id and a tenant. At rest it is
+compressed, behind a byte that numbers the form, so that a later form can be
+told apart.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from dataclasses import dataclass
+from typing import Any, Final
+
+FORM: Final = b"\x01"
+"""Compressed JSON in ASCII: a lone surrogate stays what it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A response, or another thing that clients name by an id.
+
+    ``open`` says that somebody is still writing it: it is neither dropped for
+    room nor for age. ``item_ids`` are the items in ``body``, by which it is
+    found. ``created`` is in seconds.
+    """
+
+    tenant: str
+    id: str
+    created: float
+    body: dict[str, Any]
+    open: bool = False
+    item_ids: tuple[str, ...] = ()
+
+
+def pack(value: Any) -> bytes:
+    """``value`` as it is kept."""
+    return FORM + zlib.compress(json.dumps(value, separators=(",", ":")).encode(), 1)
+
+
+def unpack(packed: bytes) -> Any:
+    """What :func:`pack` was given. Raises ValueError for another form."""
+    if packed[:1] != FORM:
+        raise ValueError(f"a stored payload has form {packed[:1]!r}; this version reads {FORM!r}")
+    return json.loads(zlib.decompress(packed[1:]))
