@@ -19,7 +19,7 @@ from .messages import Message
 from .render import DEFAULT_DATE, KNOWLEDGE_CUTOFF, render
 from .runtime.embedded import located
 from .runtime.load import choose_local, load
-from .runtime.probe import SMALL, open_settled, probe_readings
+from .runtime.probe import SMALL, open_settled, parameters, probe_readings
 from .runtime.template import render_template
 from .runtime.tokens import load_tokenizer, stop_ids
 
@@ -127,10 +127,8 @@ def _examined(name: str, look: Callable[[_Patient], Check], patient: _Patient) -
 
 def _files(patient: _Patient) -> Check:
     checkpoint = patient.checkpoint
-    parameters = sum(tensor.size for tensor in checkpoint.tensors.values())
-    found = (
-        f"layout {checkpoint.layout}, {parameters:,} parameters, q and k {checkpoint.rope_style}"
-    )
+    count = parameters(checkpoint)
+    found = f"layout {checkpoint.layout}, {count:,} parameters, q and k {checkpoint.rope_style}"
     notes = "; ".join(checkpoint.notes)
     return Check("files", "warn" if notes else "ok", found, notes)
 
@@ -148,12 +146,9 @@ def _table(patient: _Patient) -> Check:
     least, most = squares.min() ** 0.5, squares.max() ** 0.5
     found = f"{len(squares)} rows looked at, RMS {least:.3g} to {most:.3g}"
     if dead * 50 > len(squares):
-        return Check(
-            "embedding",
-            "fail",
-            f"{found}; {dead} are so small that their norm is mostly its epsilon",
-            "the table is damaged, probably by its quantisation: take another build",
-        )
+        small = f"{dead} so small that the epsilon of their norm ({config.rms_norm_eps:g}) tells"
+        advice = "the table is damaged, probably by its quantisation: take another build"
+        return Check("embedding", "fail", f"{found}; {small}", advice)
     return Check("embedding", "ok", found)
 
 
@@ -219,23 +214,29 @@ _CONVERSATION: Final[dict[str, Any]] = {
 
 
 def _reading(patient: _Patient) -> Check:
-    parameters = sum(tensor.size for tensor in patient.checkpoint.tensors.values())
+    count = parameters(patient.checkpoint)
     if patient.tokenizer is None:
         return Check("reading", "skipped", "there is no tokenizer")
-    if patient.probing is False or (patient.probing is None and parameters > SMALL):
-        found = f"{parameters:,} parameters: each reading is a pass over all weights"
+    if patient.probing is False or (patient.probing is None and count > SMALL):
+        found = f"{count:,} parameters: each reading is a pass over all weights"
         return Check("reading", "skipped", found, "ask for it with --probe")
     result = probe_readings(patient.checkpoint, patient.tokenizer, progress=patient.progress)
-    found = ", ".join(f"{loss:.2f} {name}" for name, loss in result.losses.items())
+    losses = ", ".join(f"{loss:.2f} {name}" for name, loss in result.losses.items())
+    found = f"loss per token of {result.text.name}: {losses}"
     match result.verdict:
+        case "right" if result.good:
+            return Check("reading", "ok", found)
         case "right":
-            return Check("reading", "ok", f"loss per token: {found}")
+            advice = "no other reading is better, and a whole model predicts far more of it: the "
+            advice += "weights are damaged, or trained too little"
         case "wrong":
             advice = f"the weights fit better {result.best}: the file is damaged or mislabelled"
-            return Check("reading", "fail", f"loss per token: {found}", advice)
         case _:
-            advice = "no reading predicts plain text: the weights are random or damaged"
-            return Check("reading", "fail", f"loss per token: {found}", advice)
+            advice = (
+                "no reading is better than chance and than the others: the weights are random, "
+            )
+            advice += "damaged or hardly trained"
+    return Check("reading", "fail", found, advice)
 
 
 def _speed(patient: _Patient) -> Check:

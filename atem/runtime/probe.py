@@ -1,9 +1,9 @@
-"""Which reading of the weights is right: the loss of a short fixed text under each.
+"""Which reading of the weights is right: the loss of a fixed text under each.
 
 Rules: the loss is the judge and nothing else is. A model read in the wrong way
 still writes fluent text (model.md 1.4); it only predicts worse. The weights are
 streamed tensor by tensor, so that a model of any size can be probed; where it
-is large, each reading costs a pass over the whole file.
+is large, each reading costs a pass over the whole file, and one text has to do.
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
-from .. import wire
 from ..engine import Progress
-from ..errors import CheckpointError, RopeUndecided
+from ..errors import RopeUndecided
 from .layouts import open_checkpoint
+from .probe_texts import PLAIN, TOOL_CALLS
 from .tokens import load_tokenizer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from ..tokenizer import Tokenizer
     from .checkpoint import Checkpoint, RopeStyle
+    from .probe_texts import Spelt, Text
 
     Read: TypeAlias = Callable[[str], NDArray[Any]]
 
@@ -39,34 +40,23 @@ MARGIN: Final = 0.1
 CHANCE: Final = 0.7
 """The share of ln(vocabulary) above which a text counts as not predicted at all."""
 
+LONGEST: Final = 2048
+"""Tokens that TOOL_CALLS may be spelt in; single bytes are more, and no model has learnt them."""
+
 AS_READ: Final = "as read"
 OTHER_ROPE: Final = "with q and k rows in the other order"
-
-_DAYS: Final = "Monday, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday."
-_TURN: Final = (
-    (wire.START, "user", wire.MESSAGE, "List the days of the week, please.", wire.EOT),
-    (
-        wire.START, "assistant to=self", wire.MESSAGE,
-        "The user wants the days of the week in a list.", wire.EOM,
-    ),
-    (
-        wire.START, "assistant to=user", wire.MESSAGE,
-        f"{_DAYS}\nAgain: {_DAYS}", wire.EOT,
-    ),
-)  # fmt: skip
-TEXT: Final = (
-    wire.BEGIN_OF_TEXT, wire.START, "system", wire.MESSAGE, "You are a helpful AI assistant.",
-    wire.EOT, *(part for message in _TURN for part in message),
-)  # fmt: skip
-"""What every model of the family has seen much of: the format, plain English, a repetition."""
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Mean loss per token (nats) of each reading, the file's own first; ``chance`` is ln(V)."""
+    """Mean loss per token of ``text`` (nats) in each reading, the file's own first.
+
+    ``chance`` is ln(vocabulary): the loss of a model that knows nothing.
+    """
 
     losses: Mapping[str, float]
     chance: float
+    text: Text = PLAIN
 
     @property
     def best(self) -> str:
@@ -80,11 +70,15 @@ class Probe:
         It is unclear when no reading predicts the text, and when the best is
         not better than the next by MARGIN.
         """
-        own = self.losses[AS_READ]
         least, *others = sorted(self.losses.values())
         if least > CHANCE * self.chance or not all(loss - least >= MARGIN for loss in others):
             return "unclear"
-        return "right" if own == least else "wrong"
+        return "right" if self.best == AS_READ else "wrong"
+
+    @property
+    def good(self) -> bool:
+        """Whether the best reading predicts the text as well as a whole model does."""
+        return self.losses[self.best] <= self.text.good * self.chance
 
 
 def open_settled(
@@ -115,31 +109,54 @@ def probe_readings(
     readings: tuple[str, ...] = (),
     progress: Callable[[Progress], None] | None = None,
 ) -> Probe:
-    """The loss of TEXT as ``checkpoint`` is read, and under the other ``readings`` (all of them).
+    """The losses as ``checkpoint`` is read, and under the other ``readings`` (all of them).
 
-    Raises CheckpointError if the tokenizer can't spell the text.
+    The text is PLAIN for a large model. A small one is given TOOL_CALLS too, as
+    it may have been trained on little else. What it predicts well decides, or
+    else what it predicts better: of what isn't known, a wrong reading may predict
+    more than the right one.
+    Raises CheckpointError if the tokenizer can't spell the texts.
     """
+    names = readings or tuple(_READINGS)
+    found = [
+        _losses(checkpoint, text, spelt, names, progress)
+        for text, spelt in _texts(checkpoint, tokenizer)
+    ]
+    return min(found, key=lambda probe: (not probe.good, probe.losses[probe.best]))
+
+
+def _texts(checkpoint: Checkpoint, tokenizer: Tokenizer) -> Iterator[tuple[Text, Spelt]]:
+    yield PLAIN, PLAIN.spelt(tokenizer)
+    if parameters(checkpoint) > SMALL:
+        return
+    spelt = TOOL_CALLS.spelt(tokenizer)
+    if len(spelt.ids) <= min(LONGEST, checkpoint.config.max_position_embeddings):
+        yield TOOL_CALLS, spelt
+
+
+def parameters(checkpoint: Checkpoint) -> int:
+    """How many numbers the model has."""
+    return sum(info.size for info in checkpoint.tensors.values())
+
+
+def _losses(
+    checkpoint: Checkpoint,
+    text: Text,
+    spelt: Spelt,
+    names: tuple[str, ...],
+    progress: Callable[[Progress], None] | None,
+) -> Probe:
+    """The loss of one text under each reading; one that is no number counts as infinite."""
     from .reference import Model
 
-    ids = text_ids(tokenizer)
-    chosen = {name: _READINGS[name] for name in readings} if readings else _READINGS
     losses = {}
-    for number, (name, changed) in enumerate({AS_READ: _unchanged, **chosen}.items()):
+    readings = {AS_READ: _unchanged} | {name: _READINGS[name] for name in names}
+    for number, (name, changed) in enumerate(readings.items()):
         if progress is not None:
-            progress(Progress("probe", number, len(chosen) + 1))
-        losses[name] = Model(checkpoint.config, changed(checkpoint)).loss(ids)
-    return Probe(losses, math.log(checkpoint.config.vocab_size))
-
-
-def text_ids(tokenizer: Tokenizer) -> list[int]:
-    """The ids of TEXT. Raises CheckpointError if a special token is missing."""
-    ids: list[int] = []
-    for part in TEXT:
-        special = tokenizer.special_id(part)
-        if part in wire.CONTROL and special is None:
-            raise CheckpointError(f"the tokenizer has no special {part}; the probe needs it")
-        ids += tokenizer.encode(part) if special is None else [special]
-    return ids
+            progress(Progress("probe", number, len(readings)))
+        loss = Model(checkpoint.config, changed(checkpoint)).loss(*spelt)
+        losses[name] = math.inf if math.isnan(loss) else loss
+    return Probe(losses, math.log(checkpoint.config.vocab_size), text)
 
 
 def _decided(
@@ -151,7 +168,7 @@ def _decided(
 ) -> Checkpoint:
     """The checkpoint, in the order of rows that predicts better."""
     with closing(open_checkpoint(path, rope_style="pairs")) as checkpoint:
-        if not anyway and sum(info.size for info in checkpoint.tensors.values()) > SMALL:
+        if not anyway and parameters(checkpoint) > SMALL:
             raise doubt
         style = _better(checkpoint, doubt, progress)
     return open_checkpoint(path, rope_style=style)
@@ -166,8 +183,8 @@ def _better(
     if found.verdict == "unclear":
         pairs, half = found.losses.values()
         raise RopeUndecided(
-            f"{doubt}. The probe could not tell: a short text has a loss of {pairs:.2f} nats per "
-            f"token as 'pairs' and {half:.2f} as 'half'"
+            f"{doubt}. The probe could not tell: the loss of {found.text.name} is {pairs:.2f} nats "
+            f"per token as 'pairs' and {half:.2f} as 'half'"
         )
     return "pairs" if found.verdict == "right" else "half"
 

@@ -59,11 +59,12 @@ class Model:
         cap = self.config.final_logit_softcapping
         return logits if cap is None else cap * np.tanh(logits / cap)
 
-    def loss(self, ids: Sequence[int]) -> float:
-        """Mean of -log p of each of ``ids`` after the first, in nats."""
-        logits = self.logits(self.hidden(ids[:-1], self.caches(len(ids))))
+    def loss(self, ids: Sequence[int], judged: Sequence[bool] | None = None) -> float:
+        """Mean of -log p of each of ``ids`` after the first, in nats; or of those ``judged``."""
+        at = np.arange(len(ids) - 1) if judged is None else np.flatnonzero(judged[1:])
+        logits = self.logits(self.hidden(ids[:-1], self.caches(len(ids)))[at])
         logits = logits - logits.max(axis=-1, keepdims=True)
-        chosen = logits[np.arange(len(ids) - 1), np.array(ids[1:])]
+        chosen = logits[np.arange(len(at)), np.array(ids)[at + 1]]
         return float(np.mean(np.log(np.exp(logits).sum(axis=-1)) - chosen))
 
     def _weight(self, layer: int, part: str) -> Array:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from atem.runtime.probe import text_ids
+from atem.runtime.probe_texts import PLAIN
 from atem.testing.tiny import hf_name, tiny_config, tiny_tokenizer, tiny_weights
 from atem.tokenizer import wrap
 from tests.runtime.oracle import oracle
@@ -30,7 +30,7 @@ def taught(config: ModelConfig | None = None) -> dict[str, NDArray[np.float32]]:
     config = config or tiny_config()
     weights = tiny_weights(config)
     model = oracle(config, weights)
-    ids = torch.tensor([text_ids(wrap(tiny_tokenizer()))])
+    ids = torch.tensor([PLAIN.spelt(wrap(tiny_tokenizer())).ids])
     names = {hf_name(name) for name in weights}
     learnt = [p for name, p in model.named_parameters() if name in names]
     optimiser = torch.optim.Adam(learnt, lr=4e-3)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import atem
+from atem.runtime.probe_texts import Text
 from atem.testing.tiny import tiny_checkpoint, tiny_config, tiny_weights
 from tests.runtime.layouts import writers
 
@@ -49,6 +51,14 @@ def test_rows_that_no_norm_can_lift_fail_the_embedding_check(weights, tmp_path):
     assert checks["embedding"].verdict == "fail"
 
 
+def test_rows_that_hold_no_numbers_fail_the_embedding_check(weights, tmp_path):
+    table = np.array(weights["embed"])
+    table[::8] = np.nan
+    _, checks = examined(copy(tmp_path, weights, embed=table), probe=False)
+    assert checks["embedding"].verdict == "fail"
+    assert "not finite" in checks["embedding"].found
+
+
 def test_a_table_of_any_width_is_looked_at_within_limits(weights, tmp_path, monkeypatch):
     monkeypatch.setattr("atem.checkup.LOOK", 10 * CONFIG.hidden_size)
     _, checks = examined(copy(tmp_path, weights), probe=False)
@@ -68,6 +78,22 @@ def test_a_model_that_is_read_wrong_fails_the_reading_check(weights, tmp_path, d
     found, checks = examined(copy(tmp_path, damage(weights)))
     assert not found.ok
     assert checks["reading"].verdict == "fail"
+
+
+def test_a_right_reading_that_predicts_too_little_fails_the_reading_check(
+    weights, tmp_path, monkeypatch
+):
+    folder = copy(tmp_path, weights)
+    probed = atem.checkup.probe_readings
+    hard = Text("hard text", 0.0, ())
+    monkeypatch.setattr(
+        "atem.checkup.probe_readings",
+        lambda *given, **more: replace(probed(*given, **more), text=hard),
+    )
+    _, checks = examined(folder)
+    assert checks["reading"].verdict == "fail"
+    assert "hard text" in checks["reading"].found
+    assert "damaged, or trained too little" in checks["reading"].advice
 
 
 def test_a_probe_that_is_not_wanted_is_skipped_and_said_to_be(weights, tmp_path):
