@@ -113,6 +113,36 @@ def test_an_interrupted_run_ends_with_130(folder):
     assert run.returncode == 130, said
 
 
+# ---------------------------------------------------------------------- no model at all
+
+UNNAMED = "atem: no model was named, so this is nano, the small one that comes with atem"
+
+
+@pytest.mark.parametrize("command", ["plan", "doctor"])
+def test_without_a_model_it_is_nano_and_one_line_says_so(command):
+    named, unnamed = (atem(command, *model, "--json") for model in (("nano",), ()))
+    assert (named.returncode, named.stderr) == (0, b"")
+    assert (unnamed.returncode, unnamed.stderr.decode()) == (0, f"{UNNAMED}\n")
+    assert [line.get("path") or line["name"] for line in lines(named)] == [
+        line.get("path") or line["name"] for line in lines(unnamed)
+    ]
+
+
+def test_generate_without_a_model_is_nano_and_says_so_before_its_counts():
+    options = ("generate", "--prompt", "Hello", "--temperature", "0", "--max-tokens", "4")
+    named, unnamed = atem(*options, "nano"), atem(*options)
+    assert unnamed.stdout == named.stdout != b""
+    first, counts = unnamed.stderr.decode().splitlines()
+    assert first == UNNAMED
+    assert counts.endswith("finish: length")
+    assert len(named.stderr.splitlines()) == 1
+
+
+def test_doctor_prints_ok_for_every_check_of_nano():
+    run = atem("doctor", "nano")
+    assert {line.split()[0] for line in run.stdout.decode().splitlines()} == {"ok"}
+
+
 # ------------------------------------------------------------- a server instead of a checkpoint
 
 
