@@ -1,0 +1,76 @@
+"""How long a prompt is, and what goes when it is too long.
+
+Rules: tokens are counted by rendering and encoding, and never estimated. Only
+``truncation: "auto"`` leaves anything out: the oldest first, a call never
+without its result, the system block and the newest turn never.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from .. import wire
+from .faults import too_long
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..engine import EngineInfo
+    from ..messages import Message
+    from ..tokenizer import Tokenizer
+    from .ask import Ask
+
+SHARE: Final = 4
+"""At most one part in this many of the context is kept free for an answer."""
+
+
+def input_tokens(ask: Ask, tokenizer: Tokenizer, info: EngineInfo | None = None) -> int:
+    """The tokens of the prompt, the beginning of the answer included; an image counts as one."""
+    return len(ask.prompt(info).token_ids(tokenizer))
+
+
+def truncate(
+    ask: Ask, tokenizer: Tokenizer, context: int, info: EngineInfo | None = None
+) -> tuple[Ask, int]:
+    """``ask`` so that it fits a context of that many tokens, and the messages that were left out.
+
+    Raises ApiError (``context_length_exceeded``) if it doesn't fit, or can't be made to.
+    """
+    tokens = input_tokens(ask, tokenizer, info)
+    if ask.truncation == "disabled":
+        if tokens >= context:
+            raise too_long(tokens, context)
+        return ask, 0
+    limit = context - min(ask.max_tokens or context // SHARE, context // SHARE, context - 1)
+    if tokens <= limit:
+        return ask, 0
+    system, groups = _groups(ask.messages)
+    low, high = 1, len(groups) - 1  # how many of the oldest groups go
+    shorter = None
+    while low <= high:
+        middle = (low + high) // 2
+        kept = [message for group in groups[middle:] for message in group]
+        candidate = replace(ask, messages=(*system, *kept))
+        if input_tokens(candidate, tokenizer, info) <= limit:
+            shorter, high = candidate, middle - 1
+        else:
+            low = middle + 1
+    if shorter is None:
+        raise too_long(tokens, context)
+    return shorter, len(ask.messages) - len(shorter.messages)
+
+
+def _groups(messages: Sequence[Message]) -> tuple[list[Message], list[list[Message]]]:
+    """The system block, and what goes together: a user's message, a turn and its results."""
+    system = [message for message in messages[:1] if message.role == "system"]
+    groups: list[list[Message]] = []
+    for role, run in groupby(messages[len(system) :], key=lambda message: message.role):
+        if role == "tool" and groups:
+            groups[-1] += run
+        elif role == wire.ASSISTANT:
+            groups.append(list(run))
+        else:
+            groups += [[message] for message in run]
+    return system, groups
