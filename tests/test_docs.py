@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import shlex
+import subprocess
+import sys
 from dataclasses import MISSING, fields
 from typing import get_args
 
@@ -58,7 +61,8 @@ def anchors(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_snippets_of_a_page_run_in_order_and_print_what_it_shows(page):
+def test_the_snippets_of_a_page_run_in_order_and_print_what_it_shows(page, monkeypatch):
+    monkeypatch.chdir(ROOT)  # where a reader runs them
     namespace = {"__name__": "page"}
     for code, shown in snippets(page):
         printed = io.StringIO()
@@ -71,6 +75,19 @@ def test_the_snippets_of_a_page_run_in_order_and_print_what_it_shows(page):
 def test_the_pages_have_snippets_that_show_their_output():
     shown = {page.stem: [out for _, out in snippets(page) if out] for page in PAGES}
     assert min(len(shown[stem]) for stem in ("README", "parser", "tools", "render")) >= 1
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_what_a_page_shows_of_atem_run_is_what_it_writes(page):
+    text = page.read_text(encoding="utf-8")
+    runs = re.findall(r"^\$ atem-run (.* -p .*)\n((?:(?![$`]).*\n)+)", text, re.MULTILINE)
+    for arguments, shown in runs:
+        done = subprocess.run(
+            [sys.executable, "-m", "atem.cli.run", *shlex.split(arguments)],
+            cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout.decode()) == (0, shown)
+    assert runs or page.stem not in ("README", "nano")
 
 
 # ------------------------------------------------------------------- links
