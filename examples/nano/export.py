@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
-from model import CONFIG
-from safetensors.torch import save_file
+from model import CONFIG, Nano
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 
 from atem.testing.tiny import SPECIALS
@@ -68,6 +68,13 @@ def weights(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         (name if name.startswith("lm_head") else PREFIX + name): value.to(torch.bfloat16)
         for name, value in state.items()
     }
+
+
+def read(folder: Path) -> Nano:
+    """The model of a checkpoint that :func:`export` wrote, in float32 and not to be trained."""
+    model, stored = Nano(), load_file(folder / "model.safetensors")
+    model.load_state_dict({name.removeprefix(PREFIX): x.float() for name, x in stored.items()})
+    return model.requires_grad_(requires_grad=False)
 
 
 def export(state: Mapping[str, torch.Tensor], tokenizer: Path, out: Path) -> None:

@@ -1,11 +1,11 @@
-r"""Trains the drafter on what nano itself wrote, and measures how much of it is accepted.
+"""Trains the drafter on what nano itself wrote, and measures how much of it is accepted.
 
 Rules: nano runs training tasks through the agent's loop, greedily; what it
-wrote is what is learnt, right or wrong. Acceptance is exact: greedy decoding
-accepts the proposals that are what nano wrote anyway.
+wrote is what is learnt, right or wrong, and held-out tasks are what is
+measured. Acceptance is exact: greedy decoding accepts the proposals that are
+what nano wrote anyway.
 
-    python train_drafter.py --model build/nano --state build/train/step6000.pt \
-        --tokenizer build/tokenizer/tokenizer.json --out build/nano/drafter
+    python train_drafter.py --model build/nano --out build/nano/drafter
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import json
 import random
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
-from conversations import Sample, marked
 from drafter import BLOCK, CAPTURED, LAYERS, WINDOW, Drafter
 from evaluate import cases, run_all
-from export import BOS, EOS, PAD
+from export import BOS, EOS, PAD, read
 from families import FAMILIES
-from model import CONFIG, Nano
+from model import CONFIG
 from muon import Muon
+from recorder import Recorder, conversations
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch.nn import functional as F  # noqa: N812 - as everybody calls it
@@ -34,6 +34,9 @@ import atem
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from conversations import Sample
+    from model import Nano
+
 FADING: Final = 0.85
 """Weight of a proposal beside that of the one before it, without which it is of no use."""
 
@@ -42,18 +45,11 @@ PLACES: Final = 24
 
 
 def written_by_nano(model: Path, kind: str, each: int) -> list[Sample]:
-    """Conversations of ``each`` tasks of every family, with nano's turns marked."""
-    found = []
-    with closing(atem.load(model, backend="torch")) as engine:
+    """Conversations of ``each`` tasks of every family, with what nano wrote marked."""
+    with closing(Recorder(atem.load(model, backend="torch"))) as engine:
         for family in FAMILIES:
-            for result in run_all(engine, cases(kind, family, each)):
-                prompt = atem.render(
-                    result.messages, tools=result.tools, add_generation_prompt=False,
-                    reasoning_strength=result.strength,
-                )  # fmt: skip
-                wrong = {0} if family == "rejected" else set()
-                found.append(marked(prompt.token_ids(engine.tokenizer), engine.tokenizer, wrong))
-    return found
+            run_all(engine, cases(kind, family, each))
+    return sorted(conversations(engine.turns))  # whichever of them was done first
 
 
 def starts(sample: Sample) -> list[int]:
@@ -101,25 +97,46 @@ def train(nano: Nano, samples: list[Sample], steps: int, seed: int, mask_id: int
     return drafter
 
 
+class Acceptance(NamedTuple):
+    """What greedy decoding takes of the proposals."""
+
+    passes: int
+    """Of nano, each over a block, not counting those over prompts."""
+    tokens: int
+    """Written by these passes."""
+    accepted: tuple[int, ...]
+    """Passes in which the first, the second ... proposal was taken."""
+
+    @property
+    def tokens_a_pass(self) -> float:
+        """1 without a drafter."""
+        return self.tokens / self.passes
+
+    def __str__(self) -> str:
+        shares = " ".join(f"{100 * taken / self.passes:.0f}" for taken in self.accepted)
+        return (
+            f"{self.tokens_a_pass:.2f} tokens a pass over {self.passes} passes; "
+            f"accepted by position: {shares} %"
+        )
+
+
 @torch.no_grad()
-def acceptance(
-    drafter: Drafter, nano: Nano, samples: Iterable[Sample], mask_id: int
-) -> tuple[float, float]:
-    """Share of proposals that are accepted, and tokens for each pass of nano, over all turns."""
-    passes = accepted = proposed = 0
+def acceptance(drafter: Drafter, nano: Nano, samples: Iterable[Sample], mask_id: int) -> Acceptance:
+    """Greedy decoding of everything that is marked, in blocks."""
+    passes, tokens, accepted = 0, 0, [0] * (BLOCK - 1)
     for sample in samples:
         places = torch.tensor(starts(sample))
         guesses = drafter(nano, torch.tensor(sample.ids), places, mask_id).argmax(-1)
         right = (guesses == targets(sample, places)).int().cumprod(1).sum(1)
-        lengths = dict(zip(places.tolist(), right.tolist(), strict=True))
-        at = -1
-        for place in places.tolist():
-            if place > at:  # the last token of a round, or the first of a turn
-                passes, proposed, accepted = (
-                    passes + 1, proposed + BLOCK - 1, accepted + lengths[place],
-                )  # fmt: skip
-                at = place + lengths[place]
-    return accepted / proposed, (accepted + passes) / passes
+        upto = -1
+        for place, taken in zip(places.tolist(), right.tolist(), strict=True):
+            if place <= upto:  # written by an earlier pass, and not its last
+                continue
+            upto = place + taken
+            another = upto + 1 < len(sample.ids) and sample.learnt[upto + 1]  # nano's own, behind
+            passes, tokens = passes + 1, tokens + taken + another
+            accepted = [n + (ahead < taken) for ahead, n in enumerate(accepted)]
+    return Acceptance(passes, tokens, tuple(accepted))
 
 
 def export(drafter: Drafter, tokenizer: Tokenizer, mask_id: int, out: Path) -> None:
@@ -158,26 +175,20 @@ def main() -> None:
     """Generate, train, measure, export."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--model", type=Path, default=Path("build/nano"))
-    arguments.add_argument("--state", type=Path, required=True)
-    arguments.add_argument("--tokenizer", type=Path, default=Path("build/tokenizer/tokenizer.json"))
     arguments.add_argument("--out", type=Path, default=Path("build/nano/drafter"))
     arguments.add_argument("--tasks", type=int, default=100, help="of each family")
     arguments.add_argument("--steps", type=int, default=800)
     arguments.add_argument("--seed", type=int, default=1)
     given = arguments.parse_args()
-    tokenizer = Tokenizer.from_file(str(given.tokenizer))
+    tokenizer = Tokenizer.from_file(str(given.model / "tokenizer.json"))
     mask_id = tokenizer.token_to_id("<|image|>")  # named, and otherwise unused
-    nano = Nano()
-    state = torch.load(given.state, weights_only=True)
-    nano.load_state_dict({name: value.bfloat16().float() for name, value in state.items()})
-    nano.requires_grad_(requires_grad=False)
+    nano = read(given.model)
     samples = written_by_nano(given.model, "known", given.tasks)
     held_out = written_by_nano(given.model, "held out", 10)
     print(f"{len(samples)} conversations, {sum(sum(s.learnt) for s in samples)} tokens of nano's")
     drafter = train(nano, samples, given.steps, given.seed, mask_id)
     drafter.load_state_dict({k: v.bfloat16().float() for k, v in drafter.state_dict().items()})
-    share, tokens = acceptance(drafter, nano, held_out, mask_id)
-    print(f"held out: {100 * share:.1f} % of proposals accepted, {tokens:.2f} tokens a pass")
+    print(f"held out: {acceptance(drafter, nano, held_out, mask_id)}")
     export(drafter, tokenizer, mask_id, given.out)
 
 
