@@ -19,9 +19,9 @@ from ..parser.api import parse_stream
 from ..parser.events import TurnEnd
 from ..parser.fold import collect
 from ..render import render, strength_of
+from ..render.chat_form import chat_of
 from ..tools import Allow, Deny, ToolSet, ask_all, first_of
 from . import replies
-from .chat import chat_of
 from .events import Feedback, TaskEnd, ToolEnd, ToolStart, TurnStart
 from .limits import Limits, Tally
 

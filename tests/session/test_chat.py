@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import atem
+from atem.render.chat_form import chat_of
 from atem.session import Session
-from atem.session.chat import chat_of
 from atem.testing.scripted import ScriptedEngine
 from tests.runtime.remote.dialects import speaking
 from tests.session.scripts import DONE, THOUGHT, Ran, block, call, invoke, session
