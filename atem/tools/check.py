@@ -6,22 +6,26 @@ wire can't carry or a validator can't use: odd is allowed, impossible is not.
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from . import names
+from .definition import Tool
 from .excerpt import shorten
 from .pattern import UNREADABLE, occurs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from .definition import Tool
-
 DATA: Final = ("const", "enum", "default", "examples")
 """Keywords whose value is data, even if it looks like a schema."""
 
 MAPS: Final = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
 """Keywords whose value maps names to schemas, so that no key in it is a keyword."""
+
+MAX_REMEMBERED: Final = 1 << 16
+"""Characters of a schema whose faults are remembered."""
 
 MAX_CHAIN: Final = 8
 """References that are followed from the root; a longer chain is judged where it is left."""
@@ -33,7 +37,28 @@ def faults(tool: Tool) -> Iterator[str]:
         yield f"tool {shorten(repr(tool.wire_name))}: {why}"
     if tool.parameters:
         where = f"tool {shorten(repr(tool.wire_name))}, parameters"
-        yield from (f"{where}: {fault}" for fault in _schema_faults(tool, tool.parameters))
+        yield from (f"{where}: {fault}" for fault in _faults_of(tool, tool.parameters))
+
+
+def _faults_of(tool: Tool, schema: dict[str, Any]) -> tuple[str, ...]:
+    """The schema's faults; remembered, because the same tools come with every prompt.
+
+    A server renders the same dozens of schemas for every request, and
+    jsonschema takes about 5 microseconds for each character of them.
+    """
+    try:
+        text = json.dumps(schema)
+    except (TypeError, ValueError, RecursionError):
+        return tuple(_schema_faults(tool, schema))
+    if len(text) > MAX_REMEMBERED:
+        return tuple(_schema_faults(tool, schema))
+    return _remembered(text)
+
+
+@lru_cache(maxsize=512)
+def _remembered(text: str) -> tuple[str, ...]:
+    schema = json.loads(text)
+    return tuple(_schema_faults(Tool("tool", parameters=schema), schema))
 
 
 def _schema_faults(tool: Tool, schema: dict[str, Any]) -> Iterator[str]:
