@@ -14,6 +14,7 @@ from ..engine import Request, Sampling
 from ..errors import InvalidTool, OptionError, RenderError
 from ..messages import Content, ImagePart, Message, TextPart
 from ..render import render
+from ..render.chat_form import chat_of
 from .choice import Choice
 from .faults import bad_value, unsupported
 from .parts import has_images
@@ -143,12 +144,16 @@ class Ask:
         """
         if self.logprobs and "logprobs" not in info.features:
             raise unsupported("top_logprobs", "This model gives no log-probabilities.")
+        chat = None
+        if "chat" in info.features:
+            chat = chat_of(self._messages(info), self.tools.toolset, self.strength)
         limits = [limit for limit in (self.max_tokens, room) if limit is not None]
         return Request(
             self.prompt(info, channel=channel),
             sampling=self._sampling(info),
             max_tokens=max(1, min(limits)) if limits else None,
             stop=self.stop if "stop" in info.features else (),
+            chat=chat,
         )
 
     def lacking(self, info: EngineInfo) -> tuple[str, ...]:

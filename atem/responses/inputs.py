@@ -112,7 +112,7 @@ def _resolved(raw: Any, where: str, lookup: Lookup | None) -> dict[str, Any]:
     if found is None:
         shown = _id(raw, where)[:MAX_ID]
         raise not_found(f"Item with id {shown!r} not found.", param=f"{where}.id")
-    return dict(found)
+    return {**found, "type": found.get("type") or "message"}
 
 
 def _guessed(raw: Mapping[str, Any], where: str) -> str:

@@ -17,6 +17,9 @@ from .faults import bad_value
 MAX_DEPTH: Final = 64
 """Arrays and objects inside each other (responses.md 5)."""
 
+MAX_BITS: Final = 1024
+"""Of a whole number; as far as a float reaches."""
+
 REPLACEMENT: Final = "\ufffd"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
@@ -75,4 +78,6 @@ def _scalar(node: object, param: str | None) -> object:
         raise bad_value(param, f"The request is no JSON: it holds a {type(node).__name__}.")
     if isinstance(node, float) and not math.isfinite(node):
         raise bad_value(param, "The request has a number that JSON can't express (NaN, Infinity).")
+    if isinstance(node, int) and node.bit_length() > MAX_BITS:
+        raise bad_value(param, f"The request has a number of more than {MAX_BITS} bits.")
     return node

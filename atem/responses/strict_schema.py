@@ -59,7 +59,8 @@ def _faults(schema: Any) -> Iterator[str]:
 def _object_faults(schema: Mapping[str, Any]) -> Iterator[str]:
     if schema.get("additionalProperties") is not False:
         yield "'additionalProperties' is required to be supplied and to be false"
-    properties, required = schema.get("properties") or {}, schema.get("required")
+    given, required = schema.get("properties"), schema.get("required")
+    properties = given if isinstance(given, Mapping) else {}
     listed = required if isinstance(required, list) else []
     missing = [key for key in properties if key not in listed]
     if missing:

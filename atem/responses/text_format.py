@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
 
 from ..tools import Tool, validate
-from ..tools.check import faults as schema_faults
 from ..tools.excerpt import shorten
 from ..tools.schema import Checker
 from .faults import bad_schema, bad_value, missing
 from .strict_schema import strict_faults
+from .tool_reading import schema_fault
 
 if TYPE_CHECKING:
     from .faults import ApiError
@@ -26,6 +26,8 @@ FormatKind: TypeAlias = Literal["text", "json_object", "json_schema"]
 
 PARAM: Final = "text.format"
 MAX_NAME: Final = 64
+MAX_SCHEMA: Final = 1 << 17
+"""Characters of the schema's JSON."""
 
 ANY_JSON: Final = (
     "Write the answer to the user as one JSON object, with nothing before or after it."
@@ -126,13 +128,15 @@ def _of_schema(value: Mapping[str, Any]) -> TextFormat:
 
 
 def _check(name: str, schema: dict[str, Any], *, strict: bool) -> None:
+    if len(json.dumps(schema)) > MAX_SCHEMA:
+        raise _broken(name, f"it has more than {MAX_SCHEMA} characters")
     if strict and (fault := next(strict_faults(schema), None)):
         raise _broken(name, fault)
     try:
         Checker(schema).check()
     except Exception as error:  # a stranger's schema can break in any way
         raise _broken(name, shorten(str(getattr(error, "message", error)))) from error
-    if strict and (fault := next(schema_faults(Tool("answer", parameters=schema)), None)):
+    if strict and (fault := schema_fault(Tool("answer", parameters=schema))):
         raise _broken(name, fault)
 
 

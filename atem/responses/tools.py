@@ -9,59 +9,23 @@ table of this request, never a dot in a name, says which tool a call means.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidTool
-from ..tools import Tool, ToolSet
-from ..tools.check import faults
-from ..tools.declare import declare
+from ..tools import ToolSet
 from ..tools.definition import CUSTOM_INPUT
 from . import tool_names
-from .faults import bad_value, missing
-from .tool_echo import echo, inner
-from .tool_search import DESCRIPTION, NAME, PARAMETERS, Searchable, search
+from .tool_echo import echo
+from .tool_reading import Declared, Key, Reading, ToolKind
+from .tool_search import Searchable, search
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ..messages import ToolCall
     from .choice import Choice
-    from .faults import ApiError
 
-ToolKind: TypeAlias = Literal["function", "custom", "tool_search"]
-Key: TypeAlias = tuple[str | None, str]
-"""``(namespace, name)`` as the client knows them."""
-
-MAX_TOOLS: Final = 512
-"""Members of namespaces counted."""
-
-CALLABLE: Final = ("function", "custom")
-
-
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """One tool that can be called.
-
-    ``namespace`` and ``name`` are the client's, ``tool`` is what the model
-    sees. ``raw`` is the client's declaration, ``where`` its place in the
-    request. A ``deferred`` tool is not shown until a search finds it.
-    """
-
-    kind: ToolKind
-    namespace: str | None
-    name: str
-    tool: Tool
-    raw: Mapping[str, Any]
-    where: str
-    strict: bool = False
-    deferred: bool = False
-
-    @property
-    def key(self) -> Key:
-        """What the client knows it by."""
-        return (self.namespace, self.name)
+__all__ = ["ClientTools", "Declared", "Key", "ToolKind"]
 
 
 class ClientTools:
@@ -107,7 +71,7 @@ class ClientTools:
         A tool declared twice is the later one. Raises ApiError for what is no
         tool, for a schema that can't be used, and for more than 512.
         """
-        reading = _Reading()
+        reading = Reading()
         reading.take("tools", tools or ())
         for where, extra in more:
             reading.take(where, extra)
@@ -187,114 +151,6 @@ class ClientTools:
         )
 
 
-class _Reading:
-    """What has been read of a request's tools so far."""
-
-    def __init__(self) -> None:
-        self.declared: dict[Key, Declared] = {}
-        self.dropped: list[str] = []
-        self.notes: list[str] = []
-        self.server_search = False
-
-    def take(self, where: str, tools: Sequence[Any], *, loaded: bool = False) -> None:
-        """Read one list. ``loaded`` shows its tools even if they are deferred."""
-        if not isinstance(tools, list | tuple):
-            raise bad_value(where, f"{where} is a {_named(tools)}; it is an array of tools.")
-        for place, raw in enumerate(tools):
-            for tool in self._read(raw, f"{where}[{place}]"):
-                self._add(replace(tool, deferred=tool.deferred and not loaded))
-        if len(self.declared) > MAX_TOOLS:
-            raise bad_value(where, f"{len(self.declared)} tools; at most {MAX_TOOLS} are taken.")
-
-    def _read(self, raw: Any, where: str) -> Iterator[Declared]:
-        if not isinstance(raw, Mapping):
-            raise bad_value(where, f"{where} is a {_named(raw)}; a tool is an object.")
-        kind = raw.get("type")
-        if kind == "namespace":
-            yield from self._namespace(raw, where)
-        elif kind == "tool_search":
-            yield self._search_tool(raw, where)
-        elif kind is None or kind in CALLABLE:
-            yield _callable(raw, where, None)
-        elif isinstance(kind, str) and kind:
-            self.dropped.append(kind)
-        else:
-            raise bad_value(f"{where}.type", f"{where}.type is a {_named(kind)}; it is a string.")
-
-    def _namespace(self, raw: Mapping[str, Any], where: str) -> Iterator[Declared]:
-        name, members = raw.get("name"), raw.get("tools")
-        if not isinstance(name, str) or not name:
-            raise missing(f"{where}.name")
-        if not isinstance(members, list | tuple):
-            raise missing(f"{where}.tools")
-        for place, member in enumerate(members):
-            inside = f"{where}.tools[{place}]"
-            if not isinstance(member, Mapping) or member.get("type") == "namespace":
-                raise bad_value(inside, f"{inside}: a namespace holds functions and custom tools.")
-            if member.get("type") in (None, *CALLABLE):
-                yield _callable(member, inside, raw)
-            else:
-                self.dropped.append(f"{member['type']}"[:64])
-
-    def _search_tool(self, raw: Mapping[str, Any], where: str) -> Declared:
-        self.server_search = raw.get("execution") != "client"
-        shape = {"name": NAME, "parameters": PARAMETERS, "description": DESCRIPTION}
-        given = {key: raw[key] for key in ("parameters", "description") if raw.get(key)}
-        made = _callable({**shape, **given, "type": "function"}, where, None)
-        return replace(made, kind="tool_search", raw=raw)
-
-    def _add(self, tool: Declared) -> None:
-        before = self.declared.get(tool.key)
-        if before is not None:
-            if before.raw != tool.raw:
-                self.notes.append(f"{tool.where}: declared before, this one is used")
-            tool = replace(tool, deferred=tool.deferred and before.deferred)
-        self.declared[tool.key] = tool
-
-
-def _callable(raw: Mapping[str, Any], where: str, space: Mapping[str, Any] | None) -> Declared:
-    fields = inner(raw)
-    name = fields.get("name")
-    if not isinstance(name, str) or not name:
-        raise missing(f"{where}.name")
-    tool = _tool(raw if raw.get("type") else {"type": "function", **raw}, where)
-    if space is not None:
-        about = space.get("description")
-        described = about if isinstance(about, str) else ""
-        tool = replace(tool, namespace=space["name"], namespace_description=described)
-    _check_schema(tool, where)
-    return Declared(
-        kind=tool.kind,
-        namespace=tool.namespace,
-        name=name,
-        tool=tool,
-        raw=raw,
-        where=where,
-        strict=fields.get("strict") is True,
-        deferred=fields.get("defer_loading") is True,
-    )
-
-
-def _tool(raw: Mapping[str, Any], where: str) -> Tool:
-    try:
-        (tool,), _ = declare([raw])
-    except InvalidTool as error:
-        raise _invalid(where, str(error).removeprefix("tools[0]").lstrip(".: ")) from error
-    return tool
-
-
-def _check_schema(tool: Tool, where: str) -> None:
-    """Raise ApiError for a schema that can't be used; names are mapped, and never refused."""
-    for fault in faults(replace(tool, name="this", namespace=None)):
-        raise _invalid(f"{where}.parameters", f"{tool.wire_name!r}: {fault}")
-
-
-def _invalid(param: str, message: str) -> ApiError:
-    return bad_value(
-        param, f"Invalid tool at {param}: {message}", code="invalid_function_parameters"
-    )
-
-
 def _with_template_names(declared: Mapping[Key, Declared]) -> dict[Key, Declared]:
     taken: set[str] = set()
     named: dict[Key, Declared] = {}
@@ -309,7 +165,3 @@ def _searchable(tool: Declared) -> Searchable:
     return Searchable(
         tool.tool.wire_name, f"{tool.tool.description} {tool.tool.namespace_description}"
     )
-
-
-def _named(value: object) -> str:
-    return type(value).__name__
