@@ -13,13 +13,11 @@ import zlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from binascii import Error as NotBase64
 from hashlib import sha256
+from importlib import import_module
 from os import urandom
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 from ..errors import MissingExtra
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PREFIX: Final = "atem-r1."
 MAX_TEXT: Final = 16 * 1024 * 1024
@@ -98,11 +96,11 @@ def _cipher(key: bytes) -> Cipher:
     if len(key) < 16:
         raise ValueError(f"the key of reasoning blobs has {len(key)} bytes; use 16 or more")
     try:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        aead = import_module("cryptography.hazmat.primitives.ciphers.aead")
     except ImportError as error:
         raise MissingExtra("server", "a key for reasoning blobs (cryptography)") from error
-    make: Callable[[bytes], Cipher] = AESGCM
-    return make(sha256(b"atem-r1" + key).digest())
+    cipher: Cipher = aead.AESGCM(sha256(b"atem-r1" + key).digest())
+    return cipher
 
 
 def _decoded(text: str) -> bytes:
