@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 STRENGTHS: Final = ("low", "medium", "high", "xhigh")
-LAST_STAGE: Final = 4
+REQUESTS_FROM: Final = 4
+"""The stage from which training draws words of requests as contents, too."""
 READ_ONLY_SHARE: Final = 0.15
 """Of the conversations; they lack the tool that writes."""
 
@@ -107,7 +108,7 @@ class Draw(NamedTuple):
 
     def maker(self, seed: random.Random, world: World) -> Maker:
         """What the families are given."""
-        requests = self.stage == LAST_STAGE and self.words == "train"
+        requests = self.stage >= REQUESTS_FROM and self.words == "train"
         words = Words(seed, self.words, self.spliced, self.pieces, requests)  # type: ignore[arg-type]
         return Maker(words, world, self.phrasings, self.stage)
 
