@@ -1,0 +1,166 @@
+"""An engine whose turns stand in a file: a server to test clients with, without a model.
+
+A file is TOML, or JSON of the same shape::
+
+    tokens_per_second = 50      # at this pace; without it as fast as it goes
+    first_token_seconds = 0.5   # silence before the first token
+    max_batch = 4               # turns at once (64)
+
+    [[turns]]
+    last = "weather in (Oslo|Vigo)"   # found in the last message
+    all = "get_weather"               # found anywhere in the prompt
+    write = " to=user<|message|>It rains.<|eot|>"
+
+Rules: the first turn whose patterns are all found answers; one without patterns
+answers anything. ``write`` is the model's raw text from behind the prompt's
+``<|start|>assistant``, as wire_format has it. A message is its header and its
+text, so that ``^tool`` and ``^user`` tell roles apart.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import tomllib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from re import Pattern
+from re import compile as compiled
+from re import error as NoPattern  # noqa: N812 - a class, whatever its name
+from typing import TYPE_CHECKING, Any, Final
+
+from .. import wire
+from ..errors import EngineError, OptionError
+from .scripted import ScriptedEngine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ..engine import Engine, EngineInfo, Request, Step
+    from ..tokenizer import Tokenizer
+
+BATCH: Final = 64
+KEYS: Final = {"tokens_per_second", "first_token_seconds", "max_batch", "context", "turns"}
+TURN_KEYS: Final = {"last", "all", "write"}
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptTurn:
+    """``write`` answers a prompt in which both patterns are found."""
+
+    write: str
+    last: Pattern[str] | None = None
+    all: Pattern[str] | None = None
+
+    def answers(self, prompt: str) -> bool:
+        """Whether it is the answer to ``prompt``."""
+        message = prompt.split(wire.START)[-2]
+        places = ((self.last, message), (self.all, prompt))
+        return all(pattern is None or pattern.search(text) for pattern, text in places)
+
+
+def script_engine(path: str | Path, *, tokenizer: object = None) -> Engine:
+    """The engine of the file. Raises OptionError for one that can't be read."""
+    script = _read(Path(path))
+    turns = [_turn(raw, f"{path}: turns[{place}]") for place, raw in enumerate(script["turns"])]
+
+    def answer(request: Request) -> str:
+        prompt = request.prompt.text()  # type: ignore[union-attr] # servers render their prompts
+        for turn in turns:
+            if turn.answers(prompt):
+                return _behind(prompt, turn.write)
+        raise EngineError(f"{path} has no turn for this conversation; add one without patterns")
+
+    engine = ScriptedEngine(answer, tokenizer=tokenizer, context=script.get("context", 131072))
+    engine.info = replace(engine.info, max_batch=script.get("max_batch", BATCH))
+    rate, first = script.get("tokens_per_second", 0), script.get("first_token_seconds", 0)
+    return PacedEngine(engine, 1 / rate if rate else 0.0, first)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text("utf-8")
+        script = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
+    except (OSError, ValueError) as error:
+        raise OptionError(f"{path} can't be read as a script: {error}") from error
+    _require_keys(script, KEYS, str(path))
+    turns = script.get("turns")
+    if not isinstance(turns, list) or not turns:
+        raise OptionError(f"{path} has no turns; a script has a list of them")
+    numbers = {key: value for key, value in script.items() if key != "turns"}
+    for key, value in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+            raise OptionError(f"{path}: {key} is {value!r}; it is a number")
+    return dict(script)
+
+
+def _turn(raw: Any, where: str) -> ScriptTurn:
+    _require_keys(raw, TURN_KEYS, where)
+    if not all(isinstance(value, str) for value in raw.values()) or not raw.get("write"):
+        raise OptionError(f"{where} has texts, and write is one of them")
+    try:
+        patterns = {key: compiled(raw[key]) for key in ("last", "all") if key in raw}
+    except NoPattern as error:
+        raise OptionError(f"{where} has a pattern that is none: {error}") from error
+    return ScriptTurn(raw["write"], **patterns)
+
+
+def _require_keys(found: Any, known: set[str], where: str) -> None:
+    if not isinstance(found, dict):
+        raise OptionError(f"{where} is a {type(found).__name__}; it is a table")
+    if unknown := sorted(set(found) - known):
+        raise OptionError(f"{where} has {', '.join(unknown)}; it may have {', '.join(known)}")
+
+
+def _behind(prompt: str, write: str) -> str:
+    """``write`` without the header that the prompt has opened already."""
+    opened = wire.MESSAGE in prompt.rpartition(wire.START)[2]
+    return write.partition(wire.MESSAGE)[2] if opened else write
+
+
+class PacedEngine:
+    """``engine`` at a pace: ``first`` seconds before the first step, ``gap`` between two."""
+
+    def __init__(self, engine: Engine, gap: float, first: float = 0.0) -> None:
+        self._engine = engine
+        self._gap = gap
+        self._first = first
+
+    @property
+    def info(self) -> EngineInfo:
+        """See :class:`~atem.engine.Engine`."""
+        return self._engine.info
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """See :class:`~atem.engine.Engine`."""
+        return self._engine.tokenizer
+
+    def generate(self, request: Request, /) -> Iterator[Step]:
+        """See :class:`~atem.engine.Engine`; ``close`` wakes whoever waits for a step."""
+        return _Paced(self._engine.generate(request), self._gap, self._first)
+
+    def close(self) -> None:
+        """See :class:`~atem.engine.Engine`."""
+        self._engine.close()
+
+
+class _Paced:
+    def __init__(self, steps: Iterator[Step], gap: float, first: float) -> None:
+        self._steps = steps
+        self._gap = gap
+        self._wait = first
+        self._closed = threading.Event()
+
+    def __iter__(self) -> Iterator[Step]:
+        return self
+
+    def __next__(self) -> Step:
+        if self._closed.wait(self._wait):
+            raise StopIteration
+        self._wait = self._gap
+        return next(self._steps)
+
+    def close(self) -> None:
+        """End it, from any thread."""
+        self._closed.set()
