@@ -86,7 +86,7 @@ class Layer(nn.Module):
 
 
 class Drafter(nn.Module):
-    """Called with nano, a conversation and places in it, proposes what follows each."""
+    """Called with nano, what was captured of it, and places in it, proposes what follows each."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -94,12 +94,14 @@ class Drafter(nn.Module):
         self.layers = nn.ModuleList([Layer() for _ in range(LAYERS)])
         self.norm = norm(CONFIG.hidden_size)
 
-    def forward(self, nano: Nano, ids: Tensor, places: Tensor, mask_id: int) -> Tensor:
-        """Logits [N, BLOCK - 1, vocabulary] for ids [T] and places [N], each of a known token."""
-        with torch.no_grad():
-            streams = nano.streams(ids[None])
-            captured = torch.cat([streams[layer][0] for layer in CAPTURED], -1)
-        context = self.encoder(captured)
+    def forward(
+        self, nano: Nano, ids: Tensor, read: Tensor, places: Tensor, mask_id: int
+    ) -> Tensor:
+        """Logits [N, BLOCK - 1, vocabulary] behind places [N], each of a known token.
+
+        ``ids`` [T] are a conversation, and ``read`` what :func:`captured` gives for them.
+        """
+        context = self.encoder(read)
         known = torch.full((len(places), BLOCK), mask_id)
         known[:, 0] = ids[places]
         x = nano.embed_tokens(known.flatten())  # raw rows, without nano's norm
@@ -110,6 +112,13 @@ class Drafter(nn.Module):
             x = layer(x, context, at, mask)
         proposed = self.norm(x).view(len(places), BLOCK, -1)[:, 1:]
         return nano.lm_head(proposed)  # without multiplier and cap
+
+
+@torch.no_grad()
+def captured(nano: Nano, ids: Tensor) -> Tensor:
+    """What the drafter reads of nano [T, n * d] for ids [T]."""
+    streams = nano.streams(ids[None])
+    return torch.cat([streams[layer][0] for layer in CAPTURED], -1)
 
 
 def visible(length: int, places: Tensor) -> Tensor:

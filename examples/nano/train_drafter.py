@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
-from drafter import BLOCK, CAPTURED, LAYERS, WINDOW, Drafter
+from drafter import BLOCK, CAPTURED, LAYERS, WINDOW, Drafter, captured
 from evaluate import cases, run_all
 from export import BOS, EOS, PAD, read
 from families import FAMILIES
@@ -66,8 +66,15 @@ def targets(sample: Sample, places: torch.Tensor) -> torch.Tensor:
     return torch.where((found == -100).cumsum(1) > 0, -100, found)
 
 
+def faded(logits: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
+    """The mean loss of the proposals, each weighing less than the one before it."""
+    losses = F.cross_entropy(logits.transpose(1, 2), wanted, reduction="none")
+    weights = FADING ** torch.arange(BLOCK - 1) * (wanted >= 0)
+    return (losses * weights).sum() / weights.sum()
+
+
 def train(nano: Nano, samples: list[Sample], steps: int, seed: int, mask_id: int) -> Drafter:
-    """Four conversations a step."""
+    """Four conversations a step; the rate falls over the second half."""
     torch.manual_seed(seed)
     draws = random.Random(seed)  # noqa: S311 - the same every time
     drafter = Drafter()
@@ -76,24 +83,25 @@ def train(nano: Nano, samples: list[Sample], steps: int, seed: int, mask_id: int
         Muon([each for each in params if each.ndim == 2], lr=0.02),
         torch.optim.AdamW([each for each in params if each.ndim == 1], lr=0.003, weight_decay=0.0),
     ]
-    fading = torch.tensor([FADING**ahead for ahead in range(BLOCK - 1)])
+    read = [captured(nano, torch.tensor(sample.ids)) for sample in samples]
+    losses: list[float] = []
     for step in range(steps):
-        for sample in draws.sample(samples, 4):
+        for number in draws.sample(range(len(samples)), 4):
+            sample = samples[number]
             possible = starts(sample)
             places = torch.tensor(sorted(draws.sample(possible, min(PLACES, len(possible)))))
-            logits = drafter(nano, torch.tensor(sample.ids), places, mask_id)
-            wanted = targets(sample, places)
-            losses = F.cross_entropy(logits.transpose(1, 2), wanted, reduction="none")
-            weights = fading * (wanted >= 0)
-            loss = (losses * weights).sum() / weights.sum() / 4
+            logits = drafter(nano, torch.tensor(sample.ids), read[number], places, mask_id)
+            loss = faded(logits, targets(sample, places)) / 4
             loss.backward()
+            losses.append(4 * loss.item())
         for optimizer in updates:
             for group in optimizer.param_groups:
-                group["lr"] = group.setdefault("rate", group["lr"]) * (1 - step / steps)
+                rate = group.setdefault("rate", group["lr"])
+                group["lr"] = rate * min(1.0, 2 * (1 - step / steps))
             optimizer.step()
             optimizer.zero_grad()
-        if step % 50 == 0:
-            print(f"step {step} loss {4 * loss.item():.3f}", flush=True)
+        if step % 100 == 99:
+            print(f"step {step + 1} loss {sum(losses[-400:]) / 400:.3f}", flush=True)
     return drafter
 
 
@@ -126,7 +134,8 @@ def acceptance(drafter: Drafter, nano: Nano, samples: Iterable[Sample], mask_id:
     passes, tokens, accepted = 0, 0, [0] * (BLOCK - 1)
     for sample in samples:
         places = torch.tensor(starts(sample))
-        guesses = drafter(nano, torch.tensor(sample.ids), places, mask_id).argmax(-1)
+        ids = torch.tensor(sample.ids)
+        guesses = drafter(nano, ids, captured(nano, ids), places, mask_id).argmax(-1)
         right = (guesses == targets(sample, places)).int().cumprod(1).sum(1)
         upto = -1
         for place, taken in zip(places.tolist(), right.tolist(), strict=True):
@@ -177,7 +186,7 @@ def main() -> None:
     arguments.add_argument("--model", type=Path, default=Path("build/nano"))
     arguments.add_argument("--out", type=Path, default=Path("build/nano/drafter"))
     arguments.add_argument("--tasks", type=int, default=100, help="of each family")
-    arguments.add_argument("--steps", type=int, default=800)
+    arguments.add_argument("--steps", type=int, default=2000)
     arguments.add_argument("--seed", type=int, default=1)
     given = arguments.parse_args()
     tokenizer = Tokenizer.from_file(str(given.model / "tokenizer.json"))
