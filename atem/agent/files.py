@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import stat
 from codecs import getincrementaldecoder
+from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -40,6 +41,9 @@ MAX_SEARCHED: Final = 5000
 
 MAX_DEPTH: Final = 32
 """Folders inside one another that a search enters."""
+
+LONG: Final = "[of {} long files only the first {} bytes were searched]"
+UNREAD: Final = "[{} files or folders could not be searched]"
 
 
 def file_tools(folder: str | Path, *, allow_write: bool = False) -> list[Tool]:
@@ -86,14 +90,15 @@ class _Files:
         """Find lines that contain a text."""
         if not text or "\n" in text:
             raise ValueError("search for a text that can stand in one line")
-        paths = list(islice(self._paths("", 0), MAX_SEARCHED + 1))
-        found = self._matches(sorted(paths[:MAX_SEARCHED]), text)
-        lines = list(islice(found, MAX_FOUND))
+        left: Counter[str] = Counter()
+        paths = list(islice(self._paths("", 0, left), MAX_SEARCHED + 1))
+        found = self._matches(sorted(paths[:MAX_SEARCHED]), text, left)
+        lines = list(islice(found, MAX_FOUND)) or ["(no match)"]
         if next(found, None) is not None:
             lines.append(f"[more than {MAX_FOUND} lines contain it; the rest is left out]")
         if len(paths) > MAX_SEARCHED:
             lines.append(f"[only {MAX_SEARCHED} files were searched]")
-        return "\n".join(lines) or "(no match)"
+        return "\n".join([*lines, *(note.format(n, MAX_READ) for note, n in left.items())])
 
     def write_file(self, path: str, content: str) -> str:
         """Write a text file."""
@@ -106,24 +111,35 @@ class _Files:
         self._folder.write(path, data)
         return f"Wrote {len(data)} bytes to {path}."
 
-    def _paths(self, folder: str, depth: int) -> Iterator[str]:
+    def _paths(self, folder: str, depth: int, left: Counter[str]) -> Iterator[str]:
         """The regular files below ``folder``, but for what begins with a dot."""
+        if depth > MAX_DEPTH:
+            raise OSError("too deep")
         for name, status in self._folder.entries(folder):
-            if name.startswith(".") or not name.isprintable():
+            if name.startswith("."):
                 continue
-            if stat.S_ISREG(status.st_mode):
+            if not name.isprintable():
+                left[UNREAD] += 1
+            elif stat.S_ISREG(status.st_mode):
                 yield folder + name
-            elif stat.S_ISDIR(status.st_mode) and depth < MAX_DEPTH:
-                yield from self._paths(f"{folder}{name}/", depth + 1)
+            elif stat.S_ISDIR(status.st_mode):
+                try:
+                    yield from self._paths(f"{folder}{name}/", depth + 1, left)
+                except OSError:  # it is gone, too deep, or not ours to read
+                    left[UNREAD] += 1
 
-    def _matches(self, paths: list[str], text: str) -> Iterator[str]:
+    def _matches(self, paths: list[str], text: str, left: Counter[str]) -> Iterator[str]:
         for path in paths:
             try:
-                content, size = self._folder.read(path, MAX_READ)
-            except OSError:  # it is gone, or not ours to read
+                data, size = self._folder.read(path, MAX_READ)
+            except OSError:
+                left[UNREAD] += 1
                 continue
-            lines = (_decoded(content, whole=size <= len(content)) or "").split("\n")
-            for number, line in enumerate(lines, 1):
+            whole = size <= len(data)
+            content = _decoded(data, whole=whole)
+            if content is not None and not whole:
+                left[LONG] += 1
+            for number, line in enumerate((content or "").split("\n"), 1):
                 if text in line:
                     yield f"{path}:{number}: {shorten(line.rstrip(chr(13)), MAX_LINE, gap=COUNTED)}"
 

@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 MAX_QUOTED: Final = 200
 """Characters of a path in an error."""
 
+MAX_PATH: Final = 4095
+MAX_NAME: Final = 255
+"""Bytes: what systems take at once, so that other programs reach whatever is made here."""
+
+KEPT_OFF: Final = (".git", ".hg", ".jj")
+"""Folders that are not written to: a shell's prompt that shows a status runs what they name."""
+
 NEAREST: Final = 3
 COMPARED: Final = 500
 """Names of a folder that are compared with one that is not there."""
@@ -39,16 +46,21 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0
 class Folder:
     """The folder at ``path``, which may itself be reached through links.
 
-    Raises OptionError if there is none, or on a system without the calls that
-    open a name relative to a folder.
+    Raises OptionError if there is none that can be listed, or on a system
+    without the calls that open a name relative to a folder.
     """
 
     def __init__(self, path: str | Path) -> None:
         if os.open not in os.supports_dir_fd or not hasattr(os, "O_NOFOLLOW"):
             raise OptionError("the file tools need a system that opens names relative to a folder")
-        self.path: Final = Path(path).resolve()
-        if not self.path.is_dir():
-            raise OptionError(f"{path} is not a folder")
+        if path == "":  # pathlib takes it for the current folder
+            raise OptionError("the folder has no name; . is the current one")
+        try:
+            self.path: Final = Path(path).resolve()
+            os.close(os.open(self.path, _FOLDER))
+        except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: links in a circle
+            why = getattr(error, "strerror", None) or error
+            raise OptionError(f"{path} is not a folder that can be opened: {why}") from error
 
     def entries(self, path: str) -> list[tuple[str, os.stat_result]]:
         """The names in a folder with what each is, sorted; a link counts as itself."""
@@ -56,7 +68,7 @@ class Folder:
             return _entries(folder)
 
     def read(self, path: str, limit: int) -> tuple[bytes, int]:
-        """The first ``limit`` bytes of a regular file, and its size."""
+        """The first ``limit`` bytes of a regular file, and its size: more if they are not all."""
         *parents, name = _names(path) or ["."]
         with _in_sentences(path), self._opened(parents) as folder:
             _require_file(_status(folder, parents, name), path)
@@ -65,13 +77,12 @@ class Folder:
     def write(self, path: str, data: bytes) -> None:
         """Make ``data`` the content of a file, all at once; folders that lack are made."""
         *parents, name = _names(path) or ["."]
+        if path.endswith("/"):
+            raise IsADirectoryError(f"{quoted(path)} is the name of a folder")
+        if kept := {each.casefold() for each in [*parents, name]} & {*KEPT_OFF}:
+            raise PermissionError(f"{quoted(path)} is in {min(kept)}, which is not written to")
         with _in_sentences(path), self._opened(parents, make=True) as folder:
-            mode = None
-            with suppress(FileNotFoundError):
-                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                _require_file(status, path)
-                mode = stat.S_IMODE(status.st_mode) & 0o777
-            _replace(folder, name, data, mode)
+            _replace(folder, name, data, _replaceable(folder, name, path))
 
     @contextmanager
     def _opened(self, names: list[str], *, make: bool = False) -> Iterator[int]:
@@ -97,10 +108,12 @@ def _in_sentences(path: str) -> Iterator[None]:
 
 
 def _names(path: str) -> list[str]:
-    """The names in a relative path. Raises PermissionError if it can lead out, ValueError."""
+    """The names in a relative path. Raises OSError or ValueError for one that can't be used."""
     if "\0" in path or any("\ud800" <= char <= "\udfff" for char in path):
         raise ValueError(f"{quoted(path)} has a character that no path can have")
     names = [name for name in path.split("/") if name not in ("", ".")]
+    if len(path.encode()) > MAX_PATH or any(len(name.encode()) > MAX_NAME for name in names):
+        raise OSError(f"{quoted(path)}: File name too long")
     if path.startswith("/") or ".." in names:
         raise PermissionError(f"{quoted(path)} leads out of the folder; give a path inside it")
     return names
@@ -153,7 +166,8 @@ def _head(descriptor: int, path: str, limit: int) -> tuple[bytes, int]:
         status = os.fstat(descriptor)
         _require_file(status, path)
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(limit), status.st_size
+            data = file.read(limit + 1)  # it may have grown, and some files say that they have 0
+            return data[:limit], max(status.st_size, len(data))
     finally:
         os.close(descriptor)
 
@@ -183,15 +197,32 @@ def _likeness(one: str, other: str) -> float:
     return SequenceMatcher(None, one.casefold(), other.casefold()).ratio()
 
 
-def _replace(folder: int, name: str, data: bytes, mode: int | None) -> None:
+def _replaceable(folder: int, name: str, path: str) -> os.stat_result | None:
+    """What ``name`` is, if it may be written over; None if there is nothing."""
+    try:
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    _require_file(status, path)
+    # Renaming would not ask.
+    if not status.st_mode & 0o222 or not os.access(name, os.W_OK, dir_fd=folder):
+        raise PermissionError(f"{quoted(path)} is write-protected")
+    return status
+
+
+def _replace(folder: int, name: str, data: bytes, old: os.stat_result | None) -> None:
     """Write a new file and put it in the place of ``name``; renaming follows no link."""
     temporary = f".{token_hex(8)}.tmp"
     descriptor = os.open(temporary, _NEW, 0o666, dir_fd=folder)
     try:
         with os.fdopen(descriptor, "wb") as file:  # closes it
-            if mode is not None:
-                os.fchmod(descriptor, mode)
+            if old is not None:
+                with suppress(PermissionError):  # only root gives a file away
+                    os.fchown(descriptor, old.st_uid, old.st_gid)
+                os.fchmod(descriptor, stat.S_IMODE(old.st_mode) & 0o777)
             file.write(data)
+            file.flush()
+            os.fsync(descriptor)  # else the new name may outlive a crash, and the content not
         os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(FileNotFoundError):

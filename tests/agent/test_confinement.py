@@ -52,6 +52,14 @@ def test_what_can_not_be_a_path_is_refused(place, path):
         place.call("read_file", path=path)
 
 
+@pytest.mark.parametrize("path", [".git/config", "docs/.GIT/hooks/x", ".git", ".hg/hgrc"])
+def test_what_git_would_run_by_itself_is_not_written(place, path):
+    with pytest.raises(PermissionError, match="which is not written to"):
+        place.call("write_file", path=path, content="[core]\nfsmonitor = evil\n")
+    assert place.call("list_files") == "docs/\nnotes.txt\nplan.txt"
+    place.call("write_file", path=".gitignore", content="*.o\n")
+
+
 @pytest.fixture
 def linked(place):
     """Links that lead out of the folder, and around in it."""

@@ -38,6 +38,25 @@ def test_writing_is_declared_only_where_it_is_allowed(tmp_path):
 
 def test_a_folder_that_is_none_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
-    for path in tmp_path / "nowhere", tmp_path / "file":
-        with pytest.raises(OptionError, match="is not a folder"):
-            file_tools(path)
+    (tmp_path / "loop").symlink_to("loop")
+    for name in "nowhere", "file", "loop", "x" * 300, "a\0b":
+        with pytest.raises(OptionError, match="is not a folder that can be opened"):
+            file_tools(tmp_path / name)
+
+
+def test_an_empty_name_is_not_the_current_folder():
+    with pytest.raises(OptionError, match="has no name"):
+        file_tools("")
+
+
+def test_a_folder_that_is_gone_by_now_is_said(tmp_path, monkeypatch):
+    (tmp_path / "gone").mkdir()
+    tools = atem.ToolSet(file_tools(tmp_path / "gone", allow_write=True))
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    with pytest.raises(OptionError, match="is not a folder that can be opened"):
+        file_tools(".")
+    for tool, given in ("list_files", {}), ("write_file", {"path": "a", "content": ""}):
+        with pytest.raises(FileNotFoundError, match="No such file"):
+            tools.get(tool).call(given)
+    assert not (tmp_path / "gone").exists()

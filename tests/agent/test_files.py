@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from atem.agent import files
+from atem.agent import files, folder
 
 
 def test_a_list_has_one_name_a_line_sorted_folders_with_a_slash(place):
@@ -150,3 +150,82 @@ def test_a_reader_never_sees_half_a_file(place):
     with (place.root / "notes.txt").open() as old:
         place.call("write_file", path="notes.txt", content="new")
         assert old.read() == "Ask Ana.\nthen Ben\n"
+
+
+def test_a_file_that_says_it_is_empty_and_is_not_is_known_to_be_cut(place, monkeypatch):
+    """As those of /proc do, and as one that grows while it is read."""
+    monkeypatch.setattr(files, "MAX_READ", 4)
+    (place.root / "log.txt").write_text("one\ntwo\n")
+    look = os.fstat
+
+    def before_it_grew(descriptor):
+        return os.stat_result([*look(descriptor)[:6], 0, *look(descriptor)[7:10]])
+
+    monkeypatch.setattr(folder.os, "fstat", before_it_grew)
+    text = place.call("read_file", path="log.txt")
+    assert text.startswith("one\n\n[only the first 4 of ")
+
+
+def test_a_search_says_that_it_did_not_read_long_files_to_their_end(place, monkeypatch):
+    monkeypatch.setattr(files, "MAX_READ", 15)
+    (place.root / "long.txt").write_text("x" * 15 + "Ben")
+    (place.root / "long.bin").write_bytes(b"\0" * 20)
+    assert place.call("search", text="Ben") == (
+        "(no match)\n[of 2 long files only the first 15 bytes were searched]"
+    )
+
+
+def test_a_folder_that_can_not_be_read_does_not_stop_a_search(place, monkeypatch):
+    entries = folder.Folder.entries
+
+    def refusing(self, path):
+        if path.startswith("docs"):
+            raise PermissionError("no")
+        return entries(self, path)
+
+    monkeypatch.setattr(folder.Folder, "entries", refusing)
+    found = place.call("search", text="Ana")
+    assert found == "notes.txt:1: Ask Ana.\n[1 files or folders could not be searched]"
+
+
+def test_a_search_says_that_it_passed_over_deep_folders_and_strange_names(place, monkeypatch):
+    monkeypatch.setattr(files, "MAX_DEPTH", 1)
+    (place.root / "a\nb").write_text("Ana")
+    found = place.call("search", text="Ana").split("\n")
+    assert found[-1] == "[2 files or folders could not be searched]"
+    assert len(found) == 3
+
+
+def test_a_write_protected_file_is_not_replaced(place):
+    (place.root / "notes.txt").chmod(0o444)
+    with pytest.raises(PermissionError, match=r"'notes.txt' is write-protected"):
+        place.call("write_file", path="notes.txt", content="gone")
+    assert (place.root / "notes.txt").read_text() == "Ask Ana.\nthen Ben\n"
+
+
+def test_a_name_with_a_slash_behind_it_is_not_written_as_a_file(place):
+    for path in "new/", "notes.txt/", "docs/":
+        with pytest.raises(IsADirectoryError, match="is the name of a folder"):
+            place.call("write_file", path=path, content="gone")
+    assert place.call("list_files") == "docs/\nnotes.txt\nplan.txt"
+
+
+@pytest.mark.parametrize("path", ["new/" + "x" * 256, "a/" * 2048 + "x"])
+def test_a_name_that_is_too_long_makes_no_folders(place, path):
+    with pytest.raises(OSError, match="File name too long"):
+        place.call("write_file", path=path, content="")
+    assert place.call("list_files") == "docs/\nnotes.txt\nplan.txt"
+
+
+@pytest.mark.parametrize("full", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_write_that_breaks_off_leaves_the_old_file_and_nothing_else(place, monkeypatch, full):
+    before = sorted(place.root.rglob("*"))
+
+    def refuse(descriptor):
+        raise full
+
+    monkeypatch.setattr(folder.os, "fsync", refuse)
+    with pytest.raises(type(full)):
+        place.call("write_file", path="notes.txt", content="new")
+    assert sorted(place.root.rglob("*")) == before
+    assert (place.root / "notes.txt").read_text() == "Ask Ana.\nthen Ben\n"
