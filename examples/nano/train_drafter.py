@@ -186,7 +186,7 @@ def main() -> None:
     arguments.add_argument("--model", type=Path, default=Path("build/nano"))
     arguments.add_argument("--out", type=Path, default=Path("build/nano/drafter"))
     arguments.add_argument("--tasks", type=int, default=100, help="of each family")
-    arguments.add_argument("--steps", type=int, default=2000)
+    arguments.add_argument("--steps", type=int, default=3000)
     arguments.add_argument("--seed", type=int, default=1)
     given = arguments.parse_args()
     tokenizer = Tokenizer.from_file(str(given.model / "tokenizer.json"))
