@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 from ..errors import InvalidTool
-from ..tools import Tool
 from ..tools.check import faults
 from ..tools.declare import declare
 from ..tools.excerpt import shorten
@@ -24,6 +23,7 @@ from .tool_search import DESCRIPTION, NAME, PARAMETERS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from ..tools import Tool
     from .faults import ApiError
 
 ToolKind: TypeAlias = Literal["function", "custom", "tool_search"]
