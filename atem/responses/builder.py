@@ -72,8 +72,10 @@ class ResponseBuilder:
     the same); one that is then taken back ends as "incomplete", with a message.
 
     ``usage`` is for whoever counts. ``calls`` are the calls for the client to
-    run, ``searches`` those for tools that are answered here, ``rejections``
-    what was not passed on, ``problems`` the parser's, counted by code.
+    run, ``searches`` those for tools that are answered here. ``rejections`` were
+    not passed on, ``untold`` are those of them that nobody was told of.
+    ``problems`` are the parser's, counted by code; ``error`` is what a failed
+    response ended in, for a log.
     """
 
     def __init__(
@@ -93,6 +95,7 @@ class ResponseBuilder:
     ) -> None:
         self.id = id or new_id(ids.RESPONSE)
         self.tools = tools
+        self.choice = choice
         self.new_id = new_id
         self.on_rejected = on_rejected
         self.arguments: Arguments = arguments
@@ -100,9 +103,10 @@ class ResponseBuilder:
         self.calls: list[ToolCall] = []
         self.searches: list[ToolCall] = []
         self.rejections: list[Rejection] = []
+        self.untold: list[Rejection] = []
         self.problems: Counter[str] = Counter()
+        self.error: Exception | None = None
         self._echo = echo
-        self._choice = choice
         self._created_at = created_at
         self._form = SUMMARY if summary else THOUGHTS[event_names]
         self._seal = encrypted.seal if encrypted else None
@@ -220,14 +224,23 @@ class ResponseBuilder:
                 self.problems[event.code] += 1
         return self._out.take()
 
-    def tell(self, rejection: Rejection) -> list[dict[str, Any]]:
-        """Say in a message that a call was not passed on."""
-        self._say(rejection.message())
+    def tell(self) -> list[dict[str, Any]]:
+        """Say in messages which calls were not passed on, where that was left out."""
+        for rejection in self.untold:
+            self._say(rejection.message())
+        self.untold.clear()
         return self._out.take()
 
     def found(self, tools: Iterable[Declared]) -> list[dict[str, Any]]:
         """The answer to a search: an item with ``tools``."""
         item = search_output(self.new_id(ids.SEARCH_OUTPUT), tools)
+        self._start(OpenItem(self._out, self._place("commentary"), item))
+        self._close()
+        return self._out.take()
+
+    def compaction(self, blob: str) -> list[dict[str, Any]]:
+        """A summary of the conversation in place of it, as a blob."""
+        item = {"id": self.new_id(ids.COMPACTION), "type": "compaction", "encrypted_content": blob}
         self._start(OpenItem(self._out, self._place("commentary"), item))
         self._close()
         return self._out.take()
@@ -266,7 +279,7 @@ class ResponseBuilder:
 
     def _call_end(self, event: CallEnd) -> None:
         call = event.call
-        rejection = objection(call, self.tools, self._choice)
+        rejection = objection(call, self.tools, self.choice)
         if rejection is not None:
             self._reject(rejection, shown=self._take_back(event.index))
         elif self.tools.kind(call) == "tool_search":
@@ -318,6 +331,8 @@ class ResponseBuilder:
         self.rejections.append(rejection)
         if shown or self.on_rejected == "message":
             self._say(rejection.message())
+        else:
+            self.untold.append(rejection)
 
     # -- calls that are shown while they are written --------------------------
 
@@ -333,7 +348,7 @@ class ResponseBuilder:
             arguments_json="{}",
         )
         target = self.tools.target(call)
-        allowed = target is not None and (self._choice is None or self._choice.permits(target))
+        allowed = target is not None and (self.choice is None or self.choice.permits(target))
         # One at a time; what else the message holds is shown when it is decided.
         if self._live is None and allowed and self.tools.kind(call) != "tool_search":
             self._live = LiveCall(event.index, self._opened(call))

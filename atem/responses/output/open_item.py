@@ -32,7 +32,9 @@ class OpenItem:
     def close(self, status: ItemStatus = "completed", **changes: Any) -> dict[str, Any]:
         """Tell that it is over; the finished item, ``changes`` made to it."""
         self._finish()
-        self.item |= {"status": status, **changes}
+        if "status" in self.item:
+            self.item["status"] = status
+        self.item |= changes
         self._out.put("output_item.done", output_index=self._index, item=deepcopy(self.item))
         return self.item
 

@@ -1,0 +1,61 @@
+"""What an engine raises, as the client is told.
+
+Rules: before the first event it is an HTTP error, afterwards the end of the
+response. The text of an error that atem raised on purpose is for anybody's eyes;
+of any other error nothing is told. Source: responses.md 1.13.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from ...errors import (
+    AtemError,
+    ContextOverflow,
+    EngineClosed,
+    EngineError,
+    RemoteError,
+    Unsupported,
+)
+from ..faults import ApiError, overloaded, rate_limited, server_error, unsupported
+
+UNKNOWN: Final = "The server had an error while it worked on this response."
+SERVER: Final = "server_error"
+
+
+class Failure(NamedTuple):
+    """The ``error`` of a failed response."""
+
+    code: str
+    message: str
+
+
+def failure_of(error: BaseException) -> Failure:
+    """What a response says that ends in ``error``."""
+    if isinstance(error, ApiError):
+        client = 400 <= error.status < 500
+        return Failure(error.code or ("invalid_prompt" if client else SERVER), error.message)
+    if isinstance(error, EngineError):
+        refused = refusal_of(error)
+        code = SERVER if isinstance(error, Unsupported) else refused.code or SERVER
+        return Failure(code, refused.message)
+    return Failure(SERVER, str(error) if isinstance(error, AtemError) else UNKNOWN)
+
+
+def refusal_of(error: EngineError) -> ApiError:
+    """What a request is refused with that the engine refuses."""
+    text = str(error)
+    match error:
+        case ContextOverflow():
+            return ApiError(text, code="context_length_exceeded", param="input")
+        case Unsupported():
+            return unsupported(None, text)
+        case EngineClosed():
+            return overloaded(text)
+        case RemoteError(status=429):
+            return rate_limited(text)
+        case RemoteError(status=503):
+            return overloaded(text)
+        case RemoteError():
+            return server_error(text, status=502)
+    return server_error(text)

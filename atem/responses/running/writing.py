@@ -1,0 +1,115 @@
+"""One turn of the model, from the request to its last event.
+
+Rules: what can be refused is refused when it is made, before anything is
+written. Closing it closes the engine's iterator at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...errors import Unsupported
+from ...parser.api import Parser
+from ...parser.events import ContentDelta
+from ...parser.fold import collect
+from .. import ids
+from .held import Told
+from .logprobs import Logprobs
+from .meter import Meter
+from .stopped import stopped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ...engine import Engine, Finish, Step
+    from ...parser.events import Event
+    from ...parser.fold import Turn
+    from ...tokenizer import Tokenizer
+    from ..ask import Ask
+    from ..builder import ResponseBuilder
+
+
+class Writing:
+    """A turn that ``engine`` writes for ``ask``, counted into the builder's usage.
+
+    ``channel`` is the one that the prompt opens. ``finish`` is how it ended,
+    None as long as nobody said. Raises ApiError, and what ``Engine.generate``
+    raises.
+    """
+
+    def __init__(
+        self,
+        ask: Ask,
+        engine: Engine,
+        builder: ResponseBuilder,
+        *,
+        channel: str | None = None,
+        room: int | None = None,
+    ) -> None:
+        self.finish: Finish | None = None
+        self._tokenizer = _tokenizer(engine)
+        self._numbers = Logprobs(self._tokenizer) if ask.logprobs and self._tokenizer else None
+        self._meter = Meter(builder.usage, self._tokenizer)
+        self._seen: list[Event] = []
+        self._text: list[str] = []
+        self._parser = Parser(
+            tools=ask.tools.toolset,
+            tokenizer=self._tokenizer,
+            arguments=builder.arguments,
+            channel=channel,
+            new_id=lambda: builder.new_id(ids.CALL),
+        )
+        request = ask.engine_request(engine.info, room=room, channel=channel)
+        steps: Any = engine.generate(request)
+        self._steps = steps
+        if self._tokenizer is not None:
+            builder.usage.input += len(request.prompt_ids(self._tokenizer))
+        if ask.stop and not request.stop:
+            self._steps = stopped(steps, ask.stop, self._tokenizer)
+        self._engine_steps = steps
+
+    def events(self) -> Iterator[Told]:
+        """What it brings, event by event."""
+        for step in self._steps:
+            yield from self._told(step)
+            if step.finish is not None:
+                self.finish = step.finish
+        # Whoever didn't say why it ended may have been cut.
+        yield from self._tell(self._parser.close("stop" if self.finish == "stop" else "length"))
+
+    def turn(self) -> Turn:
+        """What was written so far."""
+        return collect(self._seen)
+
+    def close(self) -> None:
+        """Stop the engine, and count."""
+        for iterator in (self._steps, self._engine_steps):
+            close = getattr(iterator, "close", None)
+            if close is not None:
+                close()
+        self._meter.end(self.turn(), "".join(self._text))
+        self._text.clear()
+
+    def _told(self, step: Step) -> Iterator[Told]:
+        self._meter.step(step)
+        if not step.ids and isinstance(step.piece, str):
+            self._text.append(step.piece)
+        if self._numbers is not None:
+            self._numbers.step(step)
+        events = self._parser.feed(step)
+        self._meter.saw(events)
+        yield from self._tell(events)
+
+    def _tell(self, events: list[Event]) -> Iterator[Told]:
+        for event in events:
+            self._seen.append(event)
+            numbers = self._numbers
+            shown = numbers.of(event) if numbers and isinstance(event, ContentDelta) else []
+            yield Told(event, shown)
+
+
+def _tokenizer(engine: Engine) -> Tokenizer | None:
+    try:
+        return engine.tokenizer
+    except Unsupported:  # a server that answers in text
+        return None
