@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 
 CUT_OFF: Final = (
-    "a turn was cut off: at its limit of tokens, at the end of the context, or inside its framing"
+    "a turn was cut off: at its limit of tokens, at the end of the context, inside its framing, "
+    "or by the engine"
 )
 
 

@@ -46,10 +46,18 @@ def run_functions(tools: ToolSet) -> Run:
     def run(call: ToolCall) -> str:
         tool = tools.get(call.wire_name)
         assert tool is not None, "the parser gives calls of declared tools only"
-        result: Any = tool.call(call.arguments)
-        return result if isinstance(result, str) else json.dumps(result, ensure_ascii=False)
+        return _text(tool.call(call.arguments))
 
     return run
+
+
+def _text(result: Any) -> str:
+    if isinstance(result, str):
+        return result
+    try:
+        return json.dumps(result, ensure_ascii=False)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"it ran, but its result has no JSON form: {error}") from error
 
 
 def failure(error: Exception) -> str:

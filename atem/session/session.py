@@ -2,7 +2,8 @@
 
 Rules: the history is changed at few places, by whole messages, and can be
 rendered after each of them. A call runs after its turn is over and complete,
-and after the policy allowed it; there is no other way to ``run``.
+and after the policy allowed it; there is no other way to ``run``. What is
+handed out is a copy: what others do to it changes neither history nor call.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import ExitStack
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..engine import Request
+from ..engine import Request, Step
 from ..errors import ContextOverflow, OptionError, Unsupported
 from ..messages import Message, RejectedCall, ToolCall
 from ..parser.api import parse_stream
@@ -119,7 +120,7 @@ class Session:
     def _task(self, content: Content) -> Generator[SessionEvent, None, TaskEnd]:
         tally = Tally(self._limits)
         before = len(self._history)
-        self._history.append(Message("user", content))
+        self._history.append(Message("user", deepcopy(content)))
         for number in range(1, self._limits.turns + 1):
             yield TurnStart(number)
             try:
@@ -158,11 +159,14 @@ class Session:
             steps = self._engine.generate(request)
             stack.callback(_close, steps)
             events = parse_stream(
-                steps, tools=self._tools, tokenizer=self._tokenizer(), validate="reject"
+                _to_their_end(steps),
+                tools=self._tools,
+                tokenizer=self._tokenizer(),
+                validate="reject",
             )
             stack.callback(_close, events)
             for event in events:
-                seen.append(event)
+                seen.append(deepcopy(event))
                 if not isinstance(event, TurnEnd):  # the history comes before that
                     yield event
         return seen
@@ -195,17 +199,19 @@ class Session:
 
     def _decided(self, call: ToolCall, place: int) -> Generator[ToolStart, None, Outcome]:
         """Run a call if it may run; its answer is then at ``place`` of the history."""
-        denial = self._denial(call)
+        denial = self._denial(deepcopy(call))
         if denial is not None:
             self._history[place] = replies.reply(call, denial)
             return "denied"
-        yield ToolStart(call)
+        yield ToolStart(deepcopy(call))
         self._history[place] = replies.reply(call, replies.RUNNING)
         outcome: Outcome = "done"
         try:
-            text = self._run(call)
+            text = self._run(deepcopy(call))
         except Exception as error:  # noqa: BLE001 - a tool may raise anything: the model is told
             outcome, text = "failed", replies.failure(error)
+        if not isinstance(text, str):
+            raise OptionError(f"run gave a {type(text).__name__}; it gives a call's result as text")
         self._history[place] = replies.reply(call, text)
         return outcome
 
@@ -219,6 +225,16 @@ class Session:
         if self._ask is None:
             return replies.UNASKED
         return None if self._ask(call, decision.question) is True else replies.REFUSED
+
+
+def _to_their_end(steps: Iterable[Step]) -> Iterator[Step]:
+    """``steps``, which were cut if none of them says why it is the last."""
+    finish = None
+    for step in steps:
+        finish = step.finish or finish
+        yield step
+    if finish is None:
+        yield Step(finish="abort")
 
 
 def _close(iterator: object) -> None:

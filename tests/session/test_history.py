@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 import atem
-from atem.session import Limits, Session, TaskEnd, ToolStart
+from atem.session import Limits, Session, TaskEnd, ToolEnd, ToolStart
 from atem.testing.scripted import ScriptedEngine
 from tests.session.scripts import DONE, THOUGHT, Ran, block, call, invoke, of, session
 
@@ -48,6 +48,34 @@ def test_what_a_tool_does_to_its_arguments_is_not_history():
     talk = session(call("note", text="a"), DONE, run=run)
     list(talk.send("?"))
     assert talk.history[1].calls[0].arguments == {"text": "a"}
+
+
+def test_what_a_reader_does_to_an_event_changes_neither_history_nor_call():
+    ran = Ran()
+    talk = session(call("note", text="a"), DONE, ran=ran)
+    for event in talk.send("?"):
+        if isinstance(event, atem.CallEnd | ToolStart | ToolEnd):
+            assert event.call.arguments.pop("text") == "a"
+    assert ran == ["a"]
+    assert talk.history[1].calls[0].arguments == {"text": "a"}
+
+
+def test_what_a_policy_does_to_a_call_is_not_what_runs():
+    def policy(call):
+        call.arguments["text"] = "changed"
+        return atem.Allow()
+
+    ran = Ran()
+    list(session(call("note", text="a"), DONE, ran=ran, policy=policy).send("?"))
+    assert ran == ["a"]
+
+
+def test_what_the_caller_does_to_the_content_that_it_sent_is_not_history():
+    parts = ["One."]
+    talk = session(DONE)
+    list(talk.send(parts))
+    parts.append("Two.")
+    assert talk.history[0].content == ["One."]
 
 
 def test_what_the_caller_does_to_the_messages_that_it_gave_is_not_history():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import atem
@@ -137,3 +139,65 @@ def test_two_sends_at_once_are_refused():
         next(talk.send("And this?"))
     assert of(TurnStart, first) == []  # the first goes on
     assert list(talk.send("And now?"))[-1].reason == "done"
+
+
+MIXED = [
+    THOUGHT
+    + block(invoke("note", text="a"), invoke("nothing"), invoke("note", text="bad"), to="note"),
+    call("note", text="b"),
+    " to=user<|message|>So.<|eot|>",
+]
+
+
+def interrupted(number, interrupt):
+    """A session of which ``interrupt`` ended a send behind that many events, and what had run."""
+    ran = Ran()
+    talk = session(*MIXED, ran=ran)
+    events = talk.send("Go.")
+    for _, _ in zip(range(number), events, strict=False):
+        pass
+    interrupt(events)
+    return talk, ran
+
+
+def thrown(events):
+    with pytest.raises(KeyboardInterrupt):
+        events.throw(KeyboardInterrupt)
+
+
+@pytest.mark.parametrize("interrupt", [lambda events: events.close(), thrown])
+def test_wherever_it_is_stopped_the_history_says_of_each_call_whether_it_ran(interrupt):
+    told = {"a": "noted a", "b": "noted b", "bad": "ValueError: it is bad"}
+    for number in range(len(list(session(*MIXED).send("Go.")))):
+        talk, ran = interrupted(number, interrupt)
+        calls = [call for message in talk.history for call in message.calls]
+        assert len(results(talk)) == len(calls)
+        for made, text in zip(calls, results(talk), strict=True):
+            if isinstance(made, atem.RejectedCall):
+                assert "This call was not run." in text
+            else:
+                value = made.arguments["text"]
+                assert text == told[value] if value in ran else text.endswith("It was not run.")
+        assert Session(talk._engine, tools=ran.tools, history=talk.history)  # it renders
+    assert ran == ["a", "bad", "b"]
+
+
+def test_a_stream_that_ends_without_saying_why_was_cut():
+    ran = Ran()
+    engine = Unfinished([BOTH, DONE])
+    talk = Session(engine, tools=ran.tools, policy=atem.allow_all)
+    assert list(talk.send("?"))[-1].reason == "done"
+    assert ran == []
+    assert all("cut off" in text for text in results(talk))
+
+
+class Unfinished(ScriptedEngine):
+    """Its first turn breaks off behind the last call, and nobody says so."""
+
+    def generate(self, request):
+        steps = super().generate(request)
+        if len(self.requests) == 1:
+            return iter(
+                [replace(step, finish=None, piece="") if step.finish else step for step in steps]
+            )
+        return steps

@@ -97,6 +97,23 @@ def test_a_result_that_is_no_text_is_json():
     assert results(talk) == ['{"é": 1}']
 
 
+def test_a_result_without_a_json_form_is_told_as_one_of_a_call_that_ran():
+    def count() -> bytes:
+        """Count."""
+        return b"3"
+
+    talk = session(call("count"), DONE, tools=[count])
+    (end,) = of(ToolEnd, talk.send("?"))
+    assert end.text.startswith("TypeError: it ran, but its result has no JSON form: ")
+
+
+def test_a_run_that_gives_no_text_is_the_callers_mistake():
+    talk = session(call("note", text="a"), DONE, run=lambda call: None)
+    with pytest.raises(OptionError, match="run gave a NoneType"):
+        list(talk.send("?"))
+    assert results(talk)[0].startswith("Stopped while this call ran.")
+
+
 def test_half_a_character_in_a_result_does_not_stop_the_session():
     def read() -> str:
         """Read."""
