@@ -29,8 +29,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return started("atem", ".app", arguments)
 
 
-def started(name: str, module: str, arguments: Sequence[str] | None) -> int:
-    """Run the command ``name``, which is ``run`` in ``module`` of this package; the exit code."""
+def started(name: str, module: str, arguments: Sequence[str] | None, extra: str = "agent") -> int:
+    """Run the command ``name``, which is ``run`` in ``module`` of this package; the exit code.
+
+    ``extra`` is what installs its dependencies.
+    """
     from .exits import INTERRUPTED, USAGE
 
     try:
@@ -42,5 +45,5 @@ def started(name: str, module: str, arguments: Sequence[str] | None) -> int:
             raise
         from ..errors import MissingExtra
 
-        sys.stderr.write(f"{name}: {MissingExtra('agent', f'the command {name}')}\n")
+        sys.stderr.write(f"{name}: {MissingExtra(extra, f'the command {name}')}\n")
         return USAGE

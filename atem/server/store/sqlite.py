@@ -147,6 +147,12 @@ class SQLiteStore:
         return await loop.run_in_executor(self._thread, transaction)
 
 
+def default_path() -> Path:
+    """Where a user's responses are kept if nothing else is said."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "atem" / "responses.db"
+
+
 def _opened(path: Path) -> sqlite3.Connection:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

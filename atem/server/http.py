@@ -1,0 +1,124 @@
+"""Requests and answers in JSON.
+
+Rules: every answer is JSON in the API's form, errors too, whatever caused them.
+A body is read up to its limit, and only if it says that it is JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.responses import Response
+
+from ..responses.anthropic import error_body as in_messages_form
+from ..responses.faults import INVALID, ApiError
+from .encoding import decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from starlette.exceptions import HTTPException
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+    from .service import Service
+
+MESSAGES: Final = re.compile(r"(/v1)?/messages(/|$)")
+RETRY_SECONDS: Final = "2"
+RETRIED: Final = frozenset({408, 409, 429, 500, 502, 503, 504})
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request that may ask: the server's state, the request, in whose name."""
+
+    service: Service
+    request: Request
+    tenant: str
+
+    @property
+    def path(self) -> Mapping[str, str]:
+        """The names in its path."""
+        return self.request.path_params
+
+    @property
+    def query(self) -> Mapping[str, str]:
+        """What stands behind the question mark."""
+        return self.request.query_params
+
+    async def body(self) -> dict[str, Any]:
+        """The JSON object it brings. Raises ApiError (400, 413, 415)."""
+        _check_type(self.request.headers)
+        most = self.service.settings.max_body
+        if int(_digits(self.request.headers.get("content-length"))) > most:
+            raise _too_large(most)
+        read = bytearray()
+        async for part in self.request.stream():
+            read += part
+            if len(read) > most:
+                raise _too_large(most)
+        return decode(bytes(read))
+
+
+def endpoint(
+    handler: Callable[[Call], Awaitable[ASGIApp]],
+) -> Callable[[Request], Awaitable[Any]]:
+    """``handler`` behind the keys of the server."""
+
+    async def guarded(request: Request) -> Any:
+        service: Service = request.app.state.service
+        return await handler(Call(service, request, service.keys.tenant(request.headers)))
+
+    return guarded
+
+
+def answer(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """``value`` as an answer."""
+    return Response(encode(value), status, dict(headers or {}), "application/json")
+
+
+def refused(request: Request, error: Exception) -> Response:
+    """An ApiError as an answer."""
+    assert isinstance(error, ApiError)
+    headers = {}
+    if error.status in (429, 503):
+        headers = {"retry-after": RETRY_SECONDS, "retry-after-ms": f"{RETRY_SECONDS}000"}
+    elif error.status not in RETRIED:
+        headers = {"x-should-retry": "false"}
+    return answer(error_body(request.url.path, error), status=error.status, headers=headers)
+
+
+def error_body(path: str, error: ApiError) -> dict[str, Any]:
+    """The JSON of an error, in the form of the API that ``path`` belongs to."""
+    return in_messages_form(error) if MESSAGES.match(path) else error.body()
+
+
+def unrouted(request: Request, error: Exception) -> Response:
+    """What Starlette refuses by itself: no such path, no such method."""
+    raised: HTTPException = error  # type: ignore[assignment]
+    where = f"{request.method} {request.url.path[:200]}"
+    message = {404: f"There is no {where} here.", 405: f"{where}: this method is not allowed."}
+    found = ApiError(message.get(raised.status_code, raised.detail), status=raised.status_code)
+    sent = refused(request, found)
+    sent.headers.update(raised.headers or {})
+    return sent
+
+
+def _check_type(headers: Mapping[str, str]) -> None:
+    media = headers.get("content-type", "application/json").partition(";")[0].strip().lower()
+    if media != "application/json" and not media.endswith("+json"):
+        raise ApiError(f"The body is {media[:60]!r}; send application/json.", status=415)
+    coding = headers.get("content-encoding", "identity").strip().lower()
+    if coding not in ("", "identity"):
+        raise ApiError(f"The body is {coding[:60]!r}; send it uncompressed.", status=415)
+
+
+def _digits(text: str | None) -> str:
+    return text if text and text.isascii() and text.isdigit() and len(text) < 20 else "0"
+
+
+def _too_large(most: int) -> ApiError:
+    message = f"The body has more than {most} bytes."
+    return ApiError(message, status=413, type=INVALID, code="request_too_large")

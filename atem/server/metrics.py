@@ -1,0 +1,71 @@
+"""What the server counts, for Prometheus.
+
+Rules: a registry of its own; no label holds anything that a client chose, but
+for the route that it found.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+if TYPE_CHECKING:
+    from .reply import Reply
+    from .slots import Slots
+
+SECONDS: Final = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Metrics:
+    """The counters of one server."""
+
+    def __init__(self, slots: Slots) -> None:
+        self.registry = CollectorRegistry()
+        about: dict[str, Any] = {"namespace": "atem", "registry": self.registry}
+        self._requests = Counter("requests", "HTTP requests.", ["route", "status"], **about)
+        self._responses = Counter("responses", "Responses, by status.", ["status"], **about)
+        self._tokens = Counter(
+            "tokens", "Tokens: input, cached, output, reasoning.", ["kind"], **about
+        )
+        self._dropped = Counter("dropped_tools", "Hosted tools not offered.", **about)
+        self._rejected = Counter("rejected_calls", "Calls not passed on.", **about)
+        self._errors = Counter("errors", "Errors of the server itself.", **about)
+        self._duration = Histogram(
+            "response_seconds", "From request to end.", buckets=SECONDS, **about
+        )
+        self._first = Histogram(
+            "first_output_seconds", "From request to first output.", buckets=SECONDS, **about
+        )
+        self._stored = Gauge("store_bytes", "Bytes in the store.", **about)
+        Gauge("running", "Generations running.", **about).set_function(lambda: slots.running)
+        Gauge("waiting", "Requests waiting.", **about).set_function(lambda: slots.waiting)
+
+    def request(self, route: str, status: int) -> None:
+        """A request was answered."""
+        self._requests.labels(route, str(status)).inc()
+
+    def first_output(self, reply: Reply) -> None:
+        """The first event with something of the answer in it."""
+        self._first.observe(time.monotonic() - reply.started)
+
+    def answered(self, reply: Reply) -> None:
+        """A response came to its end."""
+        self._responses.labels(reply.response["status"]).inc()
+        self._duration.observe(time.monotonic() - reply.started)
+        self._dropped.inc(len(reply.ask.tools.dropped))
+        self._rejected.inc(len(reply.builder.rejections))
+        usage = reply.builder.usage
+        for kind in ("input", "cached", "output", "reasoning"):
+            self._tokens.labels(kind).inc(getattr(usage, kind))
+
+    def error(self) -> None:
+        """Something broke in the server."""
+        self._errors.inc()
+
+    def text(self, stored: int) -> bytes:
+        """All of it, as Prometheus reads it."""
+        self._stored.set(stored)
+        return generate_latest(self.registry)

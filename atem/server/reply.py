@@ -1,0 +1,189 @@
+"""One response being written: a thread generates, the loop reads.
+
+Rules: a reply is driven to its end whether somebody reads it or not, and its
+last event is always ``response.completed``, ``incomplete`` or ``failed``. It is
+stored before that event is given out, so that a quick follow-up finds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from ..responses.answer import answer, new_builder
+from ..responses.faults import ApiError
+from ..responses.running.failures import failure_of
+from .handover import Handover
+from .interrupt import Interrupt, Interruptible
+from .keeping import record_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Generator
+
+    from ..responses.ask import Ask
+    from .service import Service
+    from .slots import Place
+    from .store import Store
+
+Event: TypeAlias = dict[str, Any]
+
+TERMINAL: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
+MOST: Final = 64
+"""Batches between thread and loop."""
+
+DRAINED: Final = ("server_error", "The server is shutting down; please send the request again.")
+
+log = logging.getLogger("atem.server")
+
+
+class Reply:
+    """The answer to ``ask``, for ``tenant``; read by :meth:`next`, on the event loop.
+
+    ``near`` keeps it too, whatever the client says about storing.
+    """
+
+    def __init__(self, service: Service, ask: Ask, tenant: str, near: Store | None = None) -> None:
+        self.service = service
+        self.ask = ask
+        self.tenant = tenant
+        self.kept = ask.store and service.settings.store != "off"
+        self.over = False
+        self.response: dict[str, Any] = {}
+        self.started = time.monotonic()
+        self.builder = new_builder(
+            ask,
+            created_at=int(time.time()),
+            blobs=service.blobs,
+            event_names=service.settings.event_names,
+        )
+        self._near = near
+        self._engine = Interruptible(service.engine)
+        self._place: Place | None = None
+        self._handover: Handover[list[Event]] | None = None
+        self._failure: BaseException | None = None
+        self._end: tuple[str, str] | None = None
+        self._batches = self._events()
+        self._pending: asyncio.Task[list[Event] | None] | None = None
+
+    @property
+    def id(self) -> str:
+        """The response's."""
+        return self.builder.id
+
+    async def next(self, silence: float | None = None) -> list[Event] | None:
+        """The next events; none after ``silence`` seconds without any; None at the end.
+
+        Whoever waits may be cancelled: nothing is lost. Raises ApiError (429)
+        before the first event.
+        """
+        if self._pending is None:
+            self._pending = asyncio.ensure_future(anext(self._batches, None))
+        done, _ = await asyncio.wait({self._pending}, timeout=silence)
+        if not done:
+            return []
+        pending, self._pending = self._pending, None
+        return pending.result()
+
+    def stop(self, failure: tuple[str, str] | None = None) -> None:
+        """End it soon: as cancelled, or as failed with a code and a message."""
+        self._end = self._end or failure
+        if self._place is not None and self._place.waits:
+            self._place.leave()
+        if self._handover is not None:
+            self._handover.close()
+        self._engine.stop()
+        self.service.spawn(asyncio.to_thread(self._engine.cut))
+
+    async def finish(self) -> None:
+        """Read it to its end, alone."""
+        while await self.next() is not None:
+            pass
+
+    def leave(self) -> None:
+        """Its reader is gone: stop it, or let it be finished (``on_disconnect``)."""
+        if self.over:
+            return
+        if self.service.settings.on_disconnect == "abort":
+            self.stop()
+        self.service.spawn(self.finish())
+
+    async def _events(self) -> AsyncGenerator[list[Event], None]:
+        place = self._place = self.service.slots.enter()
+        self.service.began(self)
+        try:
+            if place.waits:
+                yield self.builder.start(queued=True)
+            if await place.turn():
+                async for batch in self._generated():
+                    yield await self._seen(batch)
+            if not self.over:
+                yield await self._seen(self._ended())
+        finally:
+            place.leave()
+            self.service.ended(self)
+
+    async def _generated(self) -> AsyncGenerator[list[Event], None]:
+        handover: Handover[list[Event]] = Handover(MOST, self.service.settings.slow_reader_seconds)
+        self._handover = handover
+        worker = self.service.work(self._work, handover)
+        while batches := await handover.take():
+            yield [event for batch in batches for event in batch]
+        await worker
+
+    def _work(self, handover: Handover[list[Event]]) -> None:
+        """In a thread: generate."""
+        try:
+            with closing(self._answer()) as batches:
+                for batch in batches:
+                    handover.put(batch)
+        except Interrupt:
+            pass
+        except Exception as error:  # noqa: BLE001 - told to the client, whatever it was
+            self._failure = error
+        finally:
+            handover.end()
+
+    def _answer(self) -> Generator[list[Event], None, None]:
+        return answer(
+            self.ask,
+            self._engine,
+            self.builder,
+            clock=lambda: int(time.time()),
+            on_rejected=self.service.settings.on_rejected,
+            blobs=self.service.blobs,
+        )
+
+    def _ended(self) -> list[Event]:
+        """The last events of what did not come to its own end.
+
+        Raises ApiError for what was refused, as long as nothing was told.
+        """
+        error = self._failure
+        if isinstance(error, ApiError):
+            if not self.builder.sequence:
+                raise error
+            return self.builder.start() + self.builder.fail(*failure_of(error))
+        if error is not None:
+            self.service.report(error, f"response {self.id}")
+            return self.builder.start() + self.builder.fail(*failure_of(error))
+        if self._end is not None:
+            return self.builder.start() + self.builder.fail(*self._end)
+        return self.builder.start() + self.builder.cancel()
+
+    def _stores(self) -> list[Store]:
+        """Where it is kept."""
+        stores = [] if self._near is None else [self._near]
+        return [*stores, self.service.store] if self.kept else stores
+
+    async def _seen(self, events: list[Event]) -> list[Event]:
+        """``events``, once what they say has been noted."""
+        if events and events[-1]["type"] in TERMINAL:
+            self.over = True
+            self.response = events[-1]["response"]
+            self.service.answered(self)
+            for store in self._stores():
+                await self.service.keep(record_of(self), store)
+        return events

@@ -1,0 +1,182 @@
+"""``/responses``: create, read, follow, cancel, delete.
+
+Rules: what can be refused is refused before the first byte; whatever comes
+later is an event of the response. Source: responses.md 1.1, 1.10.
+"""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from starlette.routing import Route
+
+from ...responses.faults import bad_value
+from ...responses.outcome import failure
+from ..http import answer, endpoint
+from ..jobs import Job, logged
+from ..keeping import response_record
+from ..presence import unless_gone
+from ..pulse import steady
+from ..reply import Reply
+from ..streams import COMMENT, EventStream, named
+from .paging import page
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from starlette.responses import Response
+
+    from ...responses.ask import Ask
+    from ..http import Call
+    from ..service import Service
+    from ..store import Record
+
+
+def routes(prefix: str) -> list[Route]:
+    """The routes of this file."""
+    one = f"{prefix}/responses/{{id}}"
+    return [
+        Route(f"{prefix}/responses", endpoint(create), methods=["POST"]),
+        Route(f"{prefix}/responses/input_tokens", endpoint(input_tokens), methods=["POST"]),
+        Route(one, endpoint(read), methods=["GET"]),
+        Route(one, endpoint(delete), methods=["DELETE"]),
+        Route(f"{one}/cancel", endpoint(cancel), methods=["POST"]),
+        Route(f"{one}/input_items", endpoint(input_items), methods=["GET"]),
+    ]
+
+
+async def create(call: Call) -> Any:
+    """Write a response: in one piece, as a stream, or in the background."""
+    body = await call.body()
+    ask, left_out = await call.service.read(body, call.tenant)
+    headers = notes(ask, left_out)
+    if ask.background:
+        return await _in_background(call, ask, headers)
+    reply = Reply(call.service, ask, call.tenant)
+    if ask.stream:
+        return streamed(call.service, event_parts(reply), headers)
+    return answer(await whole(call, reply), headers=headers)
+
+
+async def whole(call: Call, reply: Reply) -> dict[str, Any]:
+    """The finished response object. Raises ApiError if it failed, Gone if the client left."""
+    try:
+        await unless_gone(call.request.receive, reply.finish())
+    finally:
+        reply.leave()
+    if reply.response["status"] == "failed" and (error := failure(reply.response)):
+        raise error
+    return reply.response
+
+
+def streamed(
+    service: Service, parts: AsyncGenerator[bytes, None], headers: dict[str, str]
+) -> EventStream:
+    """An answer of ``parts``."""
+    return EventStream(parts, patience=service.settings.slow_reader_seconds, headers=headers)
+
+
+async def event_parts(reply: Reply) -> AsyncGenerator[bytes, None]:
+    """A reply as server-sent events."""
+    kind = reply.service.settings.heartbeat
+    async with aclosing(steady(reply, kind)) as batches:
+        async for events in batches:
+            if events or kind == "comment":
+                yield b"".join(map(named, events)) or COMMENT
+
+
+async def _in_background(call: Call, ask: Ask, headers: dict[str, str]) -> Any:
+    service = call.service
+    if service.settings.store == "off":
+        raise bad_value("background", "background needs a store, and this server keeps nothing.")
+    job = Job(Reply(service, ask, call.tenant))
+    service.jobs[call.tenant, job.reply.id] = job
+    try:
+        await job.start()
+    except BaseException:
+        del service.jobs[call.tenant, job.reply.id]
+        raise
+    if ask.stream:
+        record = await response_record([service.store], call.tenant, job.reply.id)
+        return streamed(service, _log_parts(service, record, -1), headers)
+    return answer(job.response, headers=headers)
+
+
+async def _log_parts(service: Service, record: Record, after: int) -> AsyncGenerator[bytes, None]:
+    async for events in logged(service, record, after):
+        if events:
+            yield b"".join(map(named, events))
+
+
+async def read(call: Call) -> Any:
+    """A stored response; with ``stream=true`` its events, from ``starting_after`` on."""
+    record = await _record(call)
+    if call.query.get("stream", "false").lower() not in ("true", "1"):
+        job = call.service.jobs.get((call.tenant, record.id))
+        return answer(record.body["response"] if job is None else job.response)
+    after = whole_number("starting_after", call.query.get("starting_after", "-1"), least=-1)
+    return streamed(call.service, _log_parts(call.service, record, after), {})
+
+
+async def delete(call: Call) -> Response:
+    """Forget a response; one that is being written is cancelled first."""
+    record = await _record(call)
+    job = call.service.jobs.get((call.tenant, record.id))
+    if job is not None:
+        await job.cancel()
+    await call.service.store.delete(call.tenant, record.id)
+    return answer({"id": record.id, "object": "response", "deleted": True})
+
+
+async def cancel(call: Call) -> Response:
+    """End a response in the background; one that is over stays as it is."""
+    record = await _record(call)
+    if not record.body["response"]["background"]:
+        raise bad_value("id", "Only a response with background: true can be cancelled.")
+    job = call.service.jobs.get((call.tenant, record.id))
+    if job is not None:
+        await job.cancel()
+    return answer((await _record(call)).body["response"])
+
+
+async def input_items(call: Call) -> Response:
+    """The items that a response was asked with."""
+    record = await _record(call)
+    limit = whole_number("limit", call.query.get("limit", "20"), least=1, most=100)
+    order, after = call.query.get("order", "desc"), call.query.get("after")
+    return answer(page(record.body["input"], limit=limit, order=order, after=after))
+
+
+async def input_tokens(call: Call) -> Response:
+    """How long the prompt of a create body is."""
+    body = await call.body()
+    body.setdefault("model", call.service.engine.info.model)
+    count = await call.service.count(body, call.tenant)
+    return answer({"object": "response.input_tokens", "input_tokens": count})
+
+
+def notes(ask: Ask, left_out: int) -> dict[str, str]:
+    """Headers that name what was asked for and not done."""
+    found = {
+        "x-atem-dropped-tools": ", ".join(ask.tools.dropped),
+        "x-atem-truncated-messages": str(left_out or ""),
+    }
+    return {name: plain(value) for name, value in found.items() if value}
+
+
+def plain(value: str) -> str:
+    """``value`` as a header may hold it."""
+    return "".join(c if " " <= c <= "~" else "?" for c in value)[:500]
+
+
+async def _record(call: Call) -> Record:
+    return await response_record([call.service.store], call.tenant, call.path["id"])
+
+
+def whole_number(name: str, text: str, *, least: int, most: int = 1 << 31) -> int:
+    """A number of a query. Raises ApiError."""
+    number = int(text) if text.lstrip("-").isdecimal() and len(text) < 12 else None
+    if number is None or not least <= number <= most:
+        raise bad_value(name, f"{name} is a whole number from {least} to {most}.")
+    return number

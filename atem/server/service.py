@@ -1,0 +1,255 @@
+"""What the routes share: the engine, the store, who may ask, what is running.
+
+Rules: lives on one event loop, from :meth:`Service.open` to :meth:`Service.close`.
+Reading a request, which may take long, is done in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+from ..errors import OptionError, Unsupported
+from ..responses.blob import Blobs
+from ..responses.faults import ApiError, missing, model_not_found, overloaded, unsupported
+from ..responses.request import from_request, input_tokens, truncate
+from .auth import keys_of
+from .jobs import recover
+from .keeping import chain, referred
+from .metrics import Metrics
+from .reply import DRAINED, Reply
+from .settings import DAY
+from .slots import Slots
+from .store import Bounds
+from .store.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+
+    from ..engine import Engine, Sampling
+    from ..responses.ask import Ask
+    from ..tokenizer import Tokenizer
+    from .jobs import Job
+    from .settings import Settings
+    from .store import Record, Store
+
+T = TypeVar("T")
+Item: TypeAlias = dict[str, Any]
+
+REMOTE_RUNNING: Final = 64
+"""Generations at once for a server behind, which has a queue of its own."""
+
+EXPIRE_SECONDS: Final = 600.0
+LAST_SECONDS: Final = 5.0
+"""For what was told to stop."""
+
+log = logging.getLogger("atem.server")
+
+
+class Service:
+    """One server's state. Raises OptionError for settings that can't work."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        settings: Settings,
+        *,
+        store: Store | None = None,
+        sampling: Sampling | None = None,
+    ) -> None:
+        self.engine = engine
+        self.settings = settings
+        self.keys = keys_of(settings)
+        self.blobs = Blobs(_blob_key(settings.blob_key_file), engine.info.model)
+        self.sampling = sampling or engine.info.sampling
+        self.store = store or store_of(settings)
+        self.names = settings.model_name or (engine.info.model,)
+        running = settings.running or _running(engine)
+        self.slots = Slots(running, settings.queue)
+        self.metrics = Metrics(self.slots)
+        self.replies: set[Reply] = set()
+        self.jobs: dict[tuple[str, str], Job] = {}
+        self.draining = False
+        self._idle = asyncio.Event()
+        self.started = time.time()
+        self._workers = ThreadPoolExecutor(running, "atem-engine")
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def open(self) -> None:
+        """Begin: close what a crash left open, and let time pass in the store."""
+        await recover(self.store)
+        self.spawn(self._expiring())
+
+    async def close(self) -> None:
+        """End: what still runs fails, and the store is closed. The engine stays the caller's."""
+        await self.drain(0)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._workers.shutdown(wait=False)
+        await self.store.close()
+
+    async def drain(self, seconds: float) -> None:
+        """Take nothing new; let what runs finish for some seconds, then fail it."""
+        self.draining = True
+        await self._quiet(seconds)
+        for reply in list(self.replies):
+            reply.stop(DRAINED)
+        await self._quiet(LAST_SECONDS)
+        await asyncio.gather(*(job.done() for job in list(self.jobs.values())))
+
+    def began(self, reply: Reply) -> None:
+        """``reply`` is being written."""
+        self.replies.add(reply)
+        self._idle.clear()
+
+    def answered(self, reply: Reply) -> None:
+        """``reply`` came to its end."""
+        self.metrics.answered(reply)
+        error = getattr(reply.builder, "error", None)
+        if error is not None:
+            self.report(error, f"response {reply.id}")
+
+    def ended(self, reply: Reply) -> None:
+        """``reply`` is not being written any more."""
+        self.replies.discard(reply)
+        if not self.replies:
+            self._idle.set()
+
+    async def _quiet(self, seconds: float) -> None:
+        """Wait until nothing is being written, but not for long."""
+        if self.replies:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._idle.wait(), seconds)
+
+    async def read(
+        self, body: dict[str, Any], tenant: str, *, near: Sequence[Store] = ()
+    ) -> tuple[Ask, int]:
+        """A create body as an Ask that fits the context, and how many messages were left out.
+
+        ``near`` are stores to look into first. Raises ApiError.
+        """
+        if self.draining:
+            raise overloaded("The server is shutting down; try another, or try again later.")
+        history, found = await self._before(body, tenant, (*near, self.store))
+        return await asyncio.to_thread(self._read, body, history, found)
+
+    async def count(self, body: dict[str, Any], tenant: str) -> int:
+        """The tokens of the prompt of a create body. Raises ApiError."""
+        tokenizer = self.tokenizer
+        if tokenizer is None:
+            raise unsupported(None, "The tokens can't be counted: this engine has no tokenizer.")
+        history, found = await self._before(body, tenant, (self.store,))
+        ask = await asyncio.to_thread(self._ask, body, history, found)
+        return await asyncio.to_thread(input_tokens, ask, tokenizer, self.engine.info)
+
+    def model(self, name: Any) -> str:
+        """``name``, if it is served. Raises ApiError (400, 404)."""
+        if not isinstance(name, str) or not name:
+            raise missing("model")
+        if not any(_fits(name, served) for served in self.names):
+            raise model_not_found(name[:100])
+        return name
+
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """The engine's; None for a server that answers in text."""
+        try:
+            return self.engine.tokenizer
+        except Unsupported:
+            return None
+
+    async def keep(self, record: Record, store: Store) -> None:
+        """Put ``record`` into ``store``; one that fails is reported and spoils no answer."""
+        try:
+            await store.put(record)
+        except Exception as error:  # noqa: BLE001 - a full disk has many types
+            self.report(error, f"storing {record.id}")
+
+    def work(self, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
+        """Run ``function`` in a thread of the engine's."""
+        return asyncio.get_running_loop().run_in_executor(self._workers, function, *arguments)
+
+    def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Run ``work`` beside everything else; what it raises is reported."""
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def report(self, error: BaseException, doing: str) -> None:
+        """Log that something broke: where and what kind, without a word of anybody's text."""
+        self.metrics.error()
+        frames = traceback.extract_tb(error.__traceback__)[-6:]
+        where = " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(frames))
+        log.error("%s: %s at %s", doing, type(error).__name__, where)
+
+    async def _before(
+        self, body: dict[str, Any], tenant: str, stores: Sequence[Store]
+    ) -> tuple[list[Item], dict[str, Item]]:
+        """The items that a body goes on from, and those that it names."""
+        self.model(body.get("model"))
+        history = await chain(stores, tenant, body.get("previous_response_id"))
+        return history, await referred(stores, tenant, body.get("input"))
+
+    def _ask(self, body: dict[str, Any], history: list[Item], found: dict[str, Item]) -> Ask:
+        return from_request(
+            body, history=history, lookup=found.get, defaults=self.sampling, blobs=self.blobs
+        )
+
+    def _read(
+        self, body: dict[str, Any], history: list[Item], found: dict[str, Item]
+    ) -> tuple[Ask, int]:
+        ask = self._ask(body, history, found)
+        info = self.engine.info
+        left_out = 0
+        if self.tokenizer is not None:
+            ask, left_out = truncate(ask, self.tokenizer, info.context, info)
+        ask.engine_request(info)  # what it refuses is refused now, before anything is sent
+        return ask, left_out
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, ApiError):
+            self.report(error, "a task")
+
+    async def _expiring(self) -> None:
+        while True:
+            await asyncio.sleep(EXPIRE_SECONDS)
+            await self.store.expire()
+
+
+def _fits(name: str, served: str) -> bool:
+    return name == served or ("*" in served and fnmatchcase(name, served))
+
+
+def _running(engine: Engine) -> int:
+    least = REMOTE_RUNNING if engine.info.backend.startswith("remote") else 1
+    return max(least, engine.info.max_batch)
+
+
+def _blob_key(file: str | None) -> bytes | None:
+    if file is None:
+        return None
+    try:
+        return Path(file).read_bytes().strip()
+    except OSError as error:
+        raise OptionError(f"blob_key_file={file!r} can't be read: {error}") from error
+
+
+def store_of(settings: Settings) -> Store:
+    """The store that the settings ask for. With "off" it is one in memory that keeps nothing."""
+    bounds = Bounds(settings.store_days * DAY, settings.store_bytes)
+    if settings.store == "sqlite":
+        from .store.sqlite import SQLiteStore, default_path
+
+        return SQLiteStore(settings.store_path or default_path(), bounds)
+    return MemoryStore(bounds)

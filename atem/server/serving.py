@@ -1,0 +1,102 @@
+"""A process that serves: a socket, uvicorn, and an orderly end.
+
+Rules: at the first SIGTERM or Ctrl-C nothing new is taken, /ready says so, and
+what runs may finish; at the second the process ends. The log goes to standard
+error, one line a request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import sys
+from typing import TYPE_CHECKING, Final
+
+import uvicorn
+
+from ..errors import OptionError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from starlette.applications import Starlette
+
+    from .service import Service
+    from .settings import Settings
+
+LINE: Final = "%(asctime)s %(levelname)s %(message)s"
+KEEP_ALIVE: Final = 75
+PING_SECONDS: Final = 20.0
+LAST_SECONDS: Final = 5
+HEAD_BYTES: Final = 64 << 10
+
+
+def serve(app: Starlette) -> None:
+    """Serve ``app`` until it is told to end. Raises OptionError for an address that is taken."""
+    service: Service = app.state.service
+    settings = service.settings
+    logging.basicConfig(stream=sys.stderr, format=LINE, level=settings.log_level.upper())
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    with _listening(settings) as listening:
+        host, port = listening.getsockname()[:2]
+        name = f"[{host}]" if ":" in host else host
+        log = logging.getLogger("atem.server")
+        log.info("%s on http://%s:%d/v1", service.engine.info.model, name, port)
+        Server(_config(app, settings), service).run(sockets=[listening])
+
+
+def _listening(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=2048)
+    except OSError as error:
+        raise OptionError(f"can't listen on {settings.host}:{settings.port}: {error}") from error
+
+
+def _config(app: Starlette, settings: Settings) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=LAST_SECONDS,
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        ws="websockets-sansio" if settings.websocket else "none",
+        ws_max_size=settings.max_body,
+        ws_ping_interval=PING_SECONDS,
+        ws_ping_timeout=PING_SECONDS,
+    )
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, which finishes what it has begun."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._told = False
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """See uvicorn."""
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first signal begins the end, the second is the end."""
+        if self._told or self._loop is None:
+            super().handle_exit(sig, frame)
+            return
+        self._told = True
+        self._loop.call_soon_threadsafe(lambda: self._service.spawn(self._end()))
+
+    async def _end(self) -> None:
+        seconds = self._service.settings.drain_seconds
+        running = len(self._service.replies)
+        log = logging.getLogger("atem.server")
+        log.info("ending; %d responses may finish within %g s", running, seconds)
+        await self._service.drain(seconds)
+        self.should_exit = True

@@ -1,0 +1,101 @@
+"""A real server on loopback, with a model that writes what a test tells it.
+
+Rules: uvicorn and sockets, as in production; memory for a store unless a test
+says otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from contextlib import contextmanager
+
+import httpx2
+
+from atem.server.app import create_app
+from atem.server.serving import Server, _config
+from atem.server.settings import Settings
+from atem.testing.script_file import PacedEngine
+from atem.testing.scripted import ScriptedEngine
+from tests.session.scripts import THOUGHT, block, call, invoke
+
+__all__ = ["THOUGHT", "block", "call", "invoke"]
+
+MODEL = "scripted"
+HELLO = " to=user<|message|>Hello there.<|eot|>"
+LONG = " to=user<|message|>" + "word " * 2000 + "<|eot|>"
+
+
+class Running:
+    """A server and a client of it."""
+
+    def __init__(self, app, port, engine):
+        self.app = app
+        self.engine = engine
+        self.service = app.state.service
+        self.port = port
+        self.root = f"http://127.0.0.1:{port}"
+        self.url = f"{self.root}/v1"
+        self.http = httpx2.Client(base_url=self.root, timeout=20, trust_env=False)
+
+    def create(self, input="Hi", **fields):
+        return self.http.post("/v1/responses", json={"model": MODEL, "input": input, **fields})
+
+    def events(self, input="Hi", **fields):
+        """The events of a stream, each checked to be as it must be on the wire."""
+        body = {"model": MODEL, "input": input, "stream": True, **fields}
+        with self.http.stream("POST", "/v1/responses", json=body) as answer:
+            assert answer.status_code == 200, answer.read()
+            return read_events(answer.read())
+
+
+def read_events(raw):
+    blocks = raw.decode("utf-8").split("\n\n")
+    assert blocks.pop() == ""
+    return [read_event(block) for block in blocks]
+
+
+def read_event(block):
+    name, data = block.split("\n")
+    event = json.loads(data.removeprefix("data: "))
+    assert name == f"event: {event['type']}"
+    return event
+
+
+def types(events):
+    return [event["type"].removeprefix("response.") for event in events]
+
+
+def paced(turns, *, rate=0, first=0.0):
+    """An engine that writes so many tokens a second, the first after a while."""
+    return PacedEngine(ScriptedEngine(turns), 1 / rate if rate else 0.0, first)
+
+
+@contextmanager
+def running(turns, *, store=None, **settings):
+    engine = turns if hasattr(turns, "generate") else ScriptedEngine(turns)
+    settings = {"store": "memory", "running": 8, **settings}
+    app = create_app(engine, Settings(**settings), store=store)
+    server = Server(_config(app, app.state.service.settings), app.state.service)
+    with socket.create_server(("127.0.0.1", 0), backlog=2048) as listening:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        wait(lambda: server.started or not thread.is_alive())
+        served = Running(app, listening.getsockname()[1], engine)
+        try:
+            yield served
+        finally:
+            served.http.close()
+            server.should_exit = True
+            thread.join(20)
+    assert not thread.is_alive()
+
+
+def wait(true, seconds=10.0):
+    """Wait until something is so; whether it is."""
+    until = time.monotonic() + seconds
+    while not true() and time.monotonic() < until:
+        time.sleep(0.005)
+    return true()
