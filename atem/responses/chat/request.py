@@ -75,10 +75,6 @@ def _unknown(made: Body, key: str, value: Any) -> None:
     made[f"chat.{key}" if key in FIELDS else key] = True
 
 
-def _nothing(made: Body, key: str, value: Any) -> None:
-    """Accepted, and of no consequence here."""
-
-
 def _noted(made: Body, key: str, value: Any) -> None:
     made[f"chat.{key}"] = True
 
