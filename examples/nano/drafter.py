@@ -114,10 +114,8 @@ class Drafter(nn.Module):
         return nano.lm_head(proposed)  # without multiplier and cap
 
 
-@torch.no_grad()
-def captured(nano: Nano, ids: Tensor) -> Tensor:
-    """What the drafter reads of nano [T, n * d] for ids [T]."""
-    streams = nano.streams(ids[None])
+def captured(streams: list[Tensor]) -> Tensor:
+    """What the drafter reads of nano [T, n * d]: some of its streams, each [1, T, d]."""
     return torch.cat([streams[layer][0] for layer in CAPTURED], -1)
 
 

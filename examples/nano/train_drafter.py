@@ -1,9 +1,10 @@
-"""Trains the drafter on what nano itself wrote, and measures how much of it is accepted.
+"""Trains the drafter on what nano itself writes, and measures how much of it is accepted.
 
-Rules: nano runs training tasks through the agent's loop, greedily; what it
-wrote is what is learnt, right or wrong, and held-out tasks are what is
-measured. Acceptance is exact: greedy decoding accepts the proposals that are
-what nano wrote anyway.
+Rules: learnt are turns of training conversations in which every token is nano's
+first choice, which makes them what nano writes there, by induction; each is seen
+once. Measured is what nano wrote in the agent's loop, greedily, on held-out
+tasks, right or wrong. Acceptance is exact: greedy decoding accepts the proposals
+that are what nano wrote anyway.
 
     python train_drafter.py --model build/nano --out build/nano/drafter
 """
@@ -14,10 +15,14 @@ import argparse
 import json
 import random
 from contextlib import closing
+from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
+from conversations import Draw, Sample, conversation
+from conversations import sample as sample_of
 from drafter import BLOCK, CAPTURED, LAYERS, WINDOW, Drafter, captured
 from evaluate import cases, run_all
 from export import BOS, EOS, PAD, read
@@ -30,11 +35,11 @@ from tokenizers import Tokenizer
 from torch.nn import functional as F  # noqa: N812 - as everybody calls it
 
 import atem
+from atem.tokenizer import wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-    from conversations import Sample
     from model import Nano
 
 FADING: Final = 0.85
@@ -73,7 +78,30 @@ def faded(logits: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
     return (losses * weights).sum() / weights.sum()
 
 
-def train(nano: Nano, samples: list[Sample], steps: int, seed: int, mask_id: int) -> Drafter:
+def confirmed(nano: Nano, drawn: Iterator[Sample]) -> Iterator[tuple[Sample, torch.Tensor]]:
+    """Conversations with only those turns marked that nano writes so, and what is read of it."""
+    for sample in drawn:
+        streams = nano.streams(torch.tensor([sample.ids]))
+        first = [-1, *nano.logits(streams[-1][0]).argmax(-1).tolist()]  # at 0 nothing is written
+        same = [a == b for a, b in zip(sample.ids, first, strict=False)]
+        learnt: list[bool] = []
+        for inside, turn in groupby(zip(sample.learnt, same, strict=True), itemgetter(0)):
+            agreed = [each for _, each in turn]
+            learnt += [inside and all(agreed)] * len(agreed)
+        if any(learnt):
+            yield Sample(sample.ids, learnt), captured(streams)
+
+
+def training(tokenizer: atem.Tokenizer, seed: int) -> Iterator[Sample]:
+    """Conversations of one task, from the seed."""
+    draws = random.Random(seed)  # noqa: S311 - the same every time
+    while True:
+        yield sample_of(conversation(Draw(tasks=(1,)), draws), tokenizer)
+
+
+def train(
+    nano: Nano, drawn: Iterator[tuple[Sample, torch.Tensor]], steps: int, seed: int, mask_id: int
+) -> Drafter:
     """Four conversations a step; the rate falls over the second half."""
     torch.manual_seed(seed)
     draws = random.Random(seed)  # noqa: S311 - the same every time
@@ -83,14 +111,12 @@ def train(nano: Nano, samples: list[Sample], steps: int, seed: int, mask_id: int
         Muon([each for each in params if each.ndim == 2], lr=0.02),
         torch.optim.AdamW([each for each in params if each.ndim == 1], lr=0.003, weight_decay=0.0),
     ]
-    read = [captured(nano, torch.tensor(sample.ids)) for sample in samples]
     losses: list[float] = []
     for step in range(steps):
-        for number in draws.sample(range(len(samples)), 4):
-            sample = samples[number]
+        for sample, seen in islice(drawn, 4):
             possible = starts(sample)
             places = torch.tensor(sorted(draws.sample(possible, min(PLACES, len(possible)))))
-            logits = drafter(nano, torch.tensor(sample.ids), read[number], places, mask_id)
+            logits = drafter(nano, torch.tensor(sample.ids), seen, places, mask_id)
             loss = faded(logits, targets(sample, places)) / 4
             loss.backward()
             losses.append(4 * loss.item())
@@ -135,7 +161,7 @@ def acceptance(drafter: Drafter, nano: Nano, samples: Iterable[Sample], mask_id:
     for sample in samples:
         places = torch.tensor(starts(sample))
         ids = torch.tensor(sample.ids)
-        guesses = drafter(nano, ids, captured(nano, ids), places, mask_id).argmax(-1)
+        guesses = drafter(nano, ids, captured(nano.streams(ids[None])), places, mask_id).argmax(-1)
         right = (guesses == targets(sample, places)).int().cumprod(1).sum(1)
         upto = -1
         for place, taken in zip(places.tolist(), right.tolist(), strict=True):
@@ -181,21 +207,20 @@ def export(drafter: Drafter, tokenizer: Tokenizer, mask_id: int, out: Path) -> N
 
 
 def main() -> None:
-    """Generate, train, measure, export."""
+    """Train, measure, export."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--model", type=Path, default=Path("build/nano"))
     arguments.add_argument("--out", type=Path, default=Path("build/nano/drafter"))
-    arguments.add_argument("--tasks", type=int, default=100, help="of each family")
-    arguments.add_argument("--steps", type=int, default=3000)
+    arguments.add_argument("--tasks", type=int, default=10, help="of each family, held out")
+    arguments.add_argument("--steps", type=int, default=2000)
     arguments.add_argument("--seed", type=int, default=1)
     given = arguments.parse_args()
     tokenizer = Tokenizer.from_file(str(given.model / "tokenizer.json"))
     mask_id = tokenizer.token_to_id("<|image|>")  # named, and otherwise unused
     nano = read(given.model)
-    samples = written_by_nano(given.model, "known", given.tasks)
-    held_out = written_by_nano(given.model, "held out", 10)
-    print(f"{len(samples)} conversations, {sum(sum(s.learnt) for s in samples)} tokens of nano's")
-    drafter = train(nano, samples, given.steps, given.seed, mask_id)
+    drawn = confirmed(nano, training(wrap(tokenizer), given.seed))
+    drafter = train(nano, drawn, given.steps, given.seed, mask_id)
+    held_out = written_by_nano(given.model, "held out", given.tasks)
     drafter.load_state_dict({k: v.bfloat16().float() for k, v in drafter.state_dict().items()})
     print(f"held out: {acceptance(drafter, nano, held_out, mask_id)}")
     export(drafter, tokenizer, mask_id, given.out)
