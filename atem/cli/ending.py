@@ -6,13 +6,13 @@ on standard error that begins with the name of the command.
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from ..errors import AtemError, CheckpointError, EngineError
 from . import exits
+from .output import note
 from .screen import one_line
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def ended(command: click.Command, name: str, arguments: Sequence[str] | None) ->
 
 def complain(name: str, text: str) -> None:
     """Say on standard error, in one line, what is wrong."""
-    sys.stderr.write(f"{name}: {one_line(text)}\n")
+    note(f"{name}: {one_line(text)}\n")
 
 
 def _usage(error: click.UsageError, name: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from contextlib import closing
 from dataclasses import asdict, dataclass, fields, replace
@@ -111,7 +110,7 @@ def generate(
     if as_json:
         output.write(f"{json.dumps(record)}\n".encode())
     else:
-        sys.stderr.write(f"{counts}\n")
+        output.note(f"{counts}\n")
     return exits.DONE if counts.finish == "stop" else exits.FLAWED
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from ..runtime.embedded import NANO
+from .output import note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,9 +55,7 @@ def named_model(model: str | None) -> str:
     """The model that was named, or else the one that comes with atem; that is said."""
     if model is not None:
         return model
-    sys.stderr.write(
-        f"atem: no model was named, so this is {NANO}, the small one that comes with atem\n"
-    )
+    note(f"atem: no model was named, so this is {NANO}, the small one that comes with atem\n")
     return NANO
 
 

@@ -1,8 +1,9 @@
 """Output as bytes, at once, in UTF-8 whatever the locale says.
 
-Rules: everything that a command prints goes through :func:`write`. It writes to
-the file descriptor: a stream object of Python's may buffer, may write a part
-(PYTHONUNBUFFERED), and complains when the interpreter ends.
+Rules: what a command prints goes through :func:`write`, what it says to a
+person beside that through :func:`note`. Both write to the file descriptor: a
+stream object of Python's may buffer, may write a part (PYTHONUNBUFFERED), and
+complains when the interpreter ends.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import os
 import select
 import sys
+from contextlib import suppress
 
 from .exits import Failure, OutputUnread
 
@@ -24,6 +26,16 @@ def write(data: bytes) -> None:
         raise OutputUnread from error
     except OSError as error:
         raise Failure(f"standard output: {error.strerror or error}") from error
+
+
+def note(text: str) -> None:
+    """Write ``text`` to standard error; nothing that is not wanted there stops the work."""
+    if sys.stderr is None:
+        return
+    with suppress(OSError):  # closed, or on a full disk: there is nowhere to say so
+        sys.stderr.flush()
+        data = text.encode(sys.stderr.encoding, "backslashreplace")
+        _write_all(sys.stderr.fileno(), data)
 
 
 def is_terminal() -> bool:

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import sys
 import tomllib
@@ -209,6 +210,8 @@ def test_a_context_that_is_full_is_a_limit(tmp_path):
         (("--nonsense",), 2, "see atem-run --help"),
         (("-p", " "), 2, "the prompt is empty"),
         (("-p", "?", "--dir", "nowhere"), 2, "nowhere is not a folder"),
+        (("-p", "?", "--dir", ""), 2, "has no name"),
+        (("-p", "?", "--dir", "x" * 300), 2, "File name too long"),
         (("-p", "?", "--max-turns", "0"), 2, "turns=0"),
         (("-p", "?", "--model", "nowhere"), 3, "nowhere does not exist"),
         (("-p", "?", "--model", "http://127.0.0.1:9"), 3, "127.0.0.1:9"),
@@ -220,6 +223,14 @@ def test_what_can_not_be_done_is_one_line_and_a_code(tmp_path, arguments, code, 
     (line,) = done.stderr.decode().splitlines()
     assert (done.returncode, done.stdout, line.startswith("atem-run: ")) == (code, b"", True)
     assert said in line
+
+
+@pytest.mark.parametrize("redirected", ["2>&-", "2>/dev/full", "2> >(true)"])
+def test_a_task_needs_no_standard_error(folder, redirected):
+    options = ["--dir", str(folder), "-p", "?", "--max-turns", "1", "--model"]
+    with model(READ) as server:
+        task = f"{shlex.join([*RUN, *options, server.url])} {redirected}"
+        assert atem(command=["bash", "-c", task]).returncode == 5
 
 
 def test_an_interrupt_ends_a_task_with_130_and_the_servers_work(folder):
@@ -261,7 +272,8 @@ class Terminal:
     def __init__(self, *arguments):
         self.child, self.descriptor = pty.fork()
         if self.child == 0:
-            os.execve(arguments[0], arguments, environment(NO_COLOR="1"))
+            strict = {"NO_COLOR": "1", "PYTHONIOENCODING": "utf-8:strict"}
+            os.execve(arguments[0], arguments, environment(**strict))
         self.seen = b""
 
     def until(self, text):
@@ -297,6 +309,18 @@ def test_at_a_terminal_an_interrupt_stops_the_turn_and_then_the_command(folder):
         terminal.type(b"\x03")
         assert terminal.ended() == 130
     assert "One?" in server.bodies[-1]["prompt"]
+
+
+def test_any_byte_can_be_typed_at_a_terminal(folder):
+    with model(DONE) as server:
+        terminal = Terminal(*RUN, "--model", server.url, "--dir", str(folder))
+        terminal.until(b"> ")
+        terminal.type(b"a\x16\xff\x16\x80?\n")  # as a paste of another encoding
+        terminal.until(b"It is so.\r\n")
+        terminal.until(b"> ")
+        terminal.type(b"\x04")
+        assert terminal.ended() == 0
+    assert "a\ufffd\ufffd?" in server.bodies[-1]["prompt"]
 
 
 # ------------------------------------------------------------- the model that comes with atem

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Final
 
 from ...errors import EngineError, RenderError
 from .. import exits
 from ..ending import complain
+from ..output import note
 from .task import run_task
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ def talk(session: Session, new_show: Callable[[], Callable[[SessionEvent], None]
         try:
             run_task(session, text, new_show())
         except KeyboardInterrupt:
-            sys.stderr.write("\n")
+            note("\n")
             complain("atem-run", "stopped; what was finished is remembered")
         except (EngineError, RenderError) as error:
             complain("atem-run", str(error))
@@ -51,6 +53,8 @@ def _at_a_terminal() -> bool:
 def _edited() -> str | None:
     with suppress(ImportError):
         import readline  # noqa: F401 - input() uses it for the keys
+    assert isinstance(sys.stdin, TextIOWrapper), "a terminal"
+    sys.stdin.reconfigure(errors="surrogateescape")  # any byte can be typed
     try:
         return as_text(input(PROMPT))
     except EOFError:

@@ -103,9 +103,7 @@ class Transcript:
         self._note(f"{mark}{one_line(shorten(text.strip(), MAX_SHOWN, gap=COUNTED))}\n")
 
     def _note(self, text: str) -> None:
-        if sys.stderr is not None:
-            sys.stderr.write(self._style.format(text))
-            sys.stderr.flush()
+        output.note(self._style.format(text))
 
     def _end_note(self) -> None:
         self._note("\n")
