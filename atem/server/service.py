@@ -77,6 +77,7 @@ class Service:
         self.replies: set[Reply] = set()
         self.jobs: dict[tuple[str, str], Job] = {}
         self.draining = False
+        self.ending = asyncio.Event()
         self._idle = asyncio.Event()
         self.started = time.time()
         self._workers = ThreadPoolExecutor(running, "atem-engine")
@@ -99,6 +100,7 @@ class Service:
     async def drain(self, seconds: float) -> None:
         """Take nothing new; let what runs finish for some seconds, then fail it."""
         self.draining = True
+        self.ending.set()
         await self._quiet(seconds)
         for reply in list(self.replies):
             reply.stop(DRAINED)

@@ -6,6 +6,7 @@ says otherwise.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
@@ -31,8 +32,9 @@ LONG = " to=user<|message|>" + "word " * 2000 + "<|eot|>"
 class Running:
     """A server and a client of it."""
 
-    def __init__(self, app, port, engine):
+    def __init__(self, app, server, port, engine):
         self.app = app
+        self.loop = lambda: server._loop
         self.engine = engine
         self.service = app.state.service
         self.port = port
@@ -40,12 +42,16 @@ class Running:
         self.url = f"{self.root}/v1"
         self.http = httpx2.Client(base_url=self.root, timeout=20, trust_env=False)
 
-    def create(self, input="Hi", **fields):
-        return self.http.post("/v1/responses", json={"model": MODEL, "input": input, **fields})
+    def call(self, function, *arguments):
+        """Run a coroutine function on the server's loop; what it returns."""
+        return asyncio.run_coroutine_threadsafe(function(*arguments), self.loop()).result(20)
 
-    def events(self, input="Hi", **fields):
+    def create(self, said="Hi", **fields):
+        return self.http.post("/v1/responses", json={"model": MODEL, "input": said, **fields})
+
+    def events(self, said="Hi", **fields):
         """The events of a stream, each checked to be as it must be on the wire."""
-        body = {"model": MODEL, "input": input, "stream": True, **fields}
+        body = {"model": MODEL, "input": said, "stream": True, **fields}
         with self.http.stream("POST", "/v1/responses", json=body) as answer:
             assert answer.status_code == 200, answer.read()
             return read_events(answer.read())
@@ -83,7 +89,7 @@ def running(turns, *, store=None, **settings):
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         wait(lambda: server.started or not thread.is_alive())
-        served = Running(app, listening.getsockname()[1], engine)
+        served = Running(app, server, listening.getsockname()[1], engine)
         try:
             yield served
         finally:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import chat, messages, models, responses, status
+from . import chat, messages, models, responses, status, websocket
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
@@ -18,6 +18,6 @@ def all_routes() -> list[BaseRoute]:
     """All of them."""
     found: list[BaseRoute] = [*status.routes()]
     for prefix in ("/v1", ""):
-        for resource in (responses, models, chat, messages):
+        for resource in (responses, websocket, models, chat, messages):
             found += resource.routes(prefix)
     return found

@@ -1,0 +1,54 @@
+"""``/responses`` as a WebSocket.
+
+Rules: who may not connect is told by an HTTP status at the handshake, so that a
+client falls back to plain requests. Source: responses.md 1.9.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.routing import WebSocketRoute
+
+from ...responses.faults import ApiError, not_found, overloaded
+from ..connection import Connection
+from ..http import answer
+
+if TYPE_CHECKING:
+    from starlette.websockets import WebSocket
+
+    from ..service import Service
+
+
+def routes(prefix: str) -> list[WebSocketRoute]:
+    """The routes of this file."""
+    return [WebSocketRoute(f"{prefix}/responses", connect)]
+
+
+async def connect(socket: WebSocket) -> None:
+    """Accept, and answer until the end."""
+    service: Service = socket.app.state.service
+    try:
+        tenant = _admitted(service, socket)
+    except ApiError as error:
+        await socket.send_denial_response(answer(error.body(), status=error.status))
+        return
+    await socket.accept()
+    await Connection(service, socket, tenant).run()
+
+
+def _admitted(service: Service, socket: WebSocket) -> str:
+    tenant = service.keys.tenant(socket.headers)
+    _check_origin(service, socket)
+    if not service.settings.websocket:
+        raise not_found("There is no WebSocket here; send POST requests.")
+    if service.draining:
+        raise overloaded("The server is shutting down.")
+    return tenant
+
+
+def _check_origin(service: Service, socket: WebSocket) -> None:
+    """A web page of a stranger may open a WebSocket to anywhere; browsers tell which page it is."""
+    origin = socket.headers.get("origin")
+    if origin is not None and origin not in service.settings.cors_origin:
+        raise ApiError("This web origin may not connect; see cors_origin.", status=403)

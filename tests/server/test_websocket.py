@@ -1,0 +1,171 @@
+"""The WebSocket: frames, lanes, memory of a connection, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import openai
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+from tests.server.running import HELLO, LONG, MODEL, paced, running, types, wait
+
+
+@pytest.fixture(scope="module")
+def served():
+    with running(lambda request: HELLO) as server:
+        yield server
+
+
+def opened(server, **options):
+    return connect(server.url.replace("http", "ws") + "/responses", proxy=None, **options)
+
+
+def ask(socket, said="Hi", **fields):
+    socket.send(json.dumps({"type": "response.create", "model": MODEL, "input": said, **fields}))
+
+
+def answered(socket):
+    """The frames of one answer."""
+    frames = []
+    while not frames or frames[-1]["type"] not in ("response.completed", "error"):
+        frames.append(json.loads(socket.recv(10)))
+    return frames
+
+
+def test_frames_are_the_events_of_a_stream_and_numbers_begin_again_with_each_answer(served):
+    with opened(served) as socket:
+        for _ in range(2):
+            ask(socket)
+            frames = answered(socket)
+            assert types(frames) == types(served.events())
+            assert [frame["sequence_number"] for frame in frames] == list(range(len(frames)))
+
+
+# openai opens its connection without a context, which websockets 17 finds old-fashioned.
+@pytest.mark.filterwarnings("ignore:connect.. must be used as a context:DeprecationWarning")
+def test_the_openai_sdk_connects_and_reads(served):
+    client = openai.OpenAI(base_url=served.url, api_key="none")
+    with client, client.responses.connect() as connection:
+        connection.response.create(model=MODEL, input="Hi")
+        for event in connection:
+            if event.type == "response.completed":
+                assert event.response.output_text == "Hello there."
+                break
+
+
+def test_a_connection_remembers_its_responses_though_they_are_not_stored(served):
+    with opened(served) as socket:
+        ask(socket, generate=False, store=False)
+        warm = answered(socket)[-1]["response"]
+        assert warm["output"] == []
+        ask(socket, previous_response_id=warm["id"], store=False)
+        assert answered(socket)[-1]["type"] == "response.completed"
+    assert served.http.get(f"/v1/responses/{warm['id']}").status_code == 404
+    with opened(served) as another:
+        ask(another, previous_response_id=warm["id"])
+        (refused,) = answered(another)
+    assert (refused["status"], refused["error"]["code"]) == (400, "previous_response_not_found")
+
+
+def test_lanes_go_side_by_side_and_each_frame_names_its_lane():
+    with running(paced(lambda request: HELLO, rate=100)) as server, opened(server) as socket:
+        for lane in ("a", "b"):
+            ask(socket, stream_id=lane)
+        frames = [*answered(socket), *answered(socket)]
+    lanes = [frame["stream_id"] for frame in frames]
+    assert set(lanes) == {"a", "b"}
+    assert lanes != sorted(lanes)
+
+
+def test_requests_of_one_lane_are_answered_one_after_another(served):
+    with opened(served) as socket:
+        ask(socket)
+        ask(socket)
+        first, second = answered(socket), answered(socket)
+    assert len({frame["response"]["id"] for frame in first if "response" in frame}) == 1
+    assert first[0]["response"]["id"] != second[0]["response"]["id"]
+
+
+@pytest.mark.parametrize(
+    ("frame", "status", "param"),
+    [
+        ("no json", 400, None),
+        ("{}", 400, "type"),
+        ('{"type": "session.update"}', 400, "type"),
+        ('{"type": "response.create"}', 400, "model"),
+        ('{"type": "response.create", "model": "other", "input": "x"}', 404, "model"),
+        ('{"type": "response.create", "stream_id": 5}', 400, "stream_id"),
+        (
+            '{"type": "response.create", "model": "scripted", "input": "x", "background": true}',
+            400,
+            "background",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_frame_is_told_and_the_connection_goes_on(
+    served, frame, status, param
+):
+    with opened(served) as socket:
+        socket.send(frame)
+        refused = json.loads(socket.recv(10))
+        assert (refused["type"], refused["status"]) == ("error", status)
+        assert refused["error"]["param"] == param
+        ask(socket)
+        assert answered(socket)[-1]["type"] == "response.completed"
+
+
+def test_steering_is_declined_in_its_own_words(served):
+    with opened(served) as socket:
+        socket.send('{"type": "response.steer", "previous_response_id": "r", "input": "x"}')
+        declined = json.loads(socket.recv(10))
+    assert declined["type"] == "response.steer.failed"
+    assert declined["error"]["code"] == "steering_not_supported"
+    assert declined["steer"] == {"previous_response_id": "r", "input": "x"}
+
+
+def test_a_client_that_leaves_ends_its_generation():
+    with running(paced(lambda request: LONG, rate=50)) as server:
+        with opened(server) as socket:
+            ask(socket)
+            while json.loads(socket.recv(10))["type"] != "response.output_text.delta":
+                pass
+            assert server.service.slots.running == 1
+        assert wait(lambda: server.service.slots.running == 0, 2)
+
+
+def test_without_a_key_the_handshake_is_refused_with_a_status():
+    key = "a-key-of-a-client"
+    with running(lambda request: HELLO, api_key=(key,)) as server:
+        with pytest.raises(InvalidStatus) as refused:
+            opened(server)
+        assert refused.value.response.status_code == 401
+        with opened(server, additional_headers={"authorization": f"Bearer {key}"}) as socket:
+            ask(socket)
+            assert answered(socket)[-1]["type"] == "response.completed"
+
+
+def test_switched_off_it_is_refused_and_plain_requests_are_answered():
+    with running(lambda request: HELLO, websocket=False) as server:
+        with pytest.raises(InvalidStatus) as refused:
+            opened(server)
+        assert 400 <= refused.value.response.status_code < 500
+        assert server.create().status_code == 200
+
+
+def test_a_strangers_web_page_may_not_connect(served):
+    with pytest.raises(InvalidStatus) as refused:
+        opened(served, origin="https://evil.example")
+    assert refused.value.response.status_code == 403
+
+
+def test_a_server_that_ends_lets_an_answer_finish_and_closes_with_1012():
+    with running(paced(lambda request: HELLO, rate=40)) as server, opened(server) as socket:
+        ask(socket)
+        socket.recv(10)
+        server.call(server.service.drain, 10)
+        assert answered(socket)[-1]["type"] == "response.completed"
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv(10)
+    assert closed.value.rcvd.code == 1012
