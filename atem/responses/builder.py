@@ -114,6 +114,7 @@ class ResponseBuilder:
         self._output: list[dict[str, Any]] = []
         self._open: OpenItem | None = None
         self._live: LiveCall | None = None
+        self._waiting: list[Event] = []
         self._said: set[str] = set()
         self._status: Status = "in_progress"
         self._ending: dict[str, Any] = {}
@@ -202,6 +203,8 @@ class ResponseBuilder:
         ``logprobs`` are those of the tokens of a piece of the answer.
         """
         match event:
+            case CallEnd() | CallRejected() if self._live and event.index != self._live.index:
+                self._waiting.append(event)  # the call that is shown is closed before any other
             case ContentDelta():
                 self._answer(event.text, logprobs)
             case ReasoningDelta():
@@ -285,8 +288,8 @@ class ResponseBuilder:
         elif self.tools.kind(call) == "tool_search":
             self._search(call)
         elif self._live is not None and self._live.index == event.index:
-            self._settle(self._live, self._input(call))
             self.calls.append(call)
+            self._settle(self._live, self._input(call))
         else:
             self._pass_on(call)
 
@@ -357,6 +360,7 @@ class ResponseBuilder:
         self._live = None
         live.show(text)
         self._close()
+        self._go_on()
 
     def _take_back(self, index: int) -> bool:
         """Close the call shown under ``index`` as incomplete; whether there was one."""
@@ -369,6 +373,16 @@ class ResponseBuilder:
         if self._live is not None:
             self._live = None
             self._close("incomplete")
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """What became of other calls while one was shown."""
+        waiting, self._waiting = self._waiting, []
+        for event in waiting:
+            if isinstance(event, CallEnd):
+                self._call_end(event)
+            elif isinstance(event, CallRejected):
+                self._call_rejected(event)
 
     # -- one item after another -----------------------------------------------
 
