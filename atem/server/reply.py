@@ -114,7 +114,7 @@ class Reply:
         place = self._place = self.service.slots.enter()
         self.service.began(self)
         try:
-            if place.waits:
+            if place.waits or self.ask.background:
                 yield self.builder.start(queued=True)
             if await place.turn():
                 async for batch in self._generated():

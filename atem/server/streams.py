@@ -62,12 +62,12 @@ class EventStream:
             await self._parts.aclose()
 
     async def _send(self, send: Send) -> None:
-        started = False
-        async for part in self._parts:
-            if not started:
-                await send({"type": "http.response.start", "status": 200, "headers": self._head})
-                started = True
+        start = {"type": "http.response.start", "status": 200, "headers": self._head}
+        part = await anext(self._parts, None)
+        await send(start)
+        while part is not None:
             await self._in_time(send, part)
+            part = await anext(self._parts, None)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _in_time(self, send: Send, part: bytes) -> None:

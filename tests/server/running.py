@@ -80,9 +80,10 @@ def paced(turns, *, rate=0, first=0.0):
 
 
 @contextmanager
-def running(turns, *, store=None, **settings):
+def running(turns, **settings):
     engine = turns if hasattr(turns, "generate") else ScriptedEngine(turns)
     settings = {"store": "memory", "running": 8, **settings}
+    store = settings.pop("store") if not isinstance(settings["store"], str) else None
     app = create_app(engine, Settings(**settings), store=store)
     server = Server(_config(app, app.state.service.settings), app.state.service)
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listening:
