@@ -36,7 +36,7 @@ def weights() -> Weights:
 
 def copied(folder: Path, weights: Weights) -> Path:
     """nano with these canonical weights, under its own names."""
-    for file in NANO.iterdir():
+    for file in filter(Path.is_file, NANO.iterdir()):
         shutil.copy(file, folder)
     with open_checkpoint(NANO) as checkpoint:
         tensors = writers.hf(checkpoint.config, weights)
