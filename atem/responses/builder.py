@@ -75,7 +75,8 @@ class ResponseBuilder:
     run, ``searches`` those for tools that are answered here. ``rejections`` were
     not passed on, ``untold`` are those of them that nobody was told of.
     ``problems`` are the parser's, counted by code; ``error`` is what a failed
-    response ended in, for a log.
+    response ended in, for a log. ``stopped_by`` is the stop string that ended
+    the text, if one did.
     """
 
     def __init__(
@@ -105,6 +106,7 @@ class ResponseBuilder:
         self.rejections: list[Rejection] = []
         self.untold: list[Rejection] = []
         self.problems: Counter[str] = Counter()
+        self.stopped_by: str | None = None
         self.error: Exception | None = None
         self._echo = echo
         self._created_at = created_at
@@ -186,10 +188,11 @@ class ResponseBuilder:
     def _end(self, status: Status, event: str, **ending: Any) -> list[dict[str, Any]]:
         if self.over:
             return []
-        cut = status != "completed" and self._open is not None and not self._open.ended
+        whole = status == "completed"
+        cut = not whole and self._open is not None and not self._open.ended
         last: Phase = "commentary" if self.calls else "final_answer"
         self._drop_live()
-        self._close("incomplete" if cut else "completed", None if cut else last)
+        self._close("incomplete" if cut else "completed", last if whole else None)
         self._status = status
         self._ending = ending
         self._out.put(event, response=self.response)

@@ -54,6 +54,7 @@ def to_items(
         summary=summary,
         encrypted=encrypted,
         on_rejected=on_rejected,
+        id=ids.RESPONSE,  # of a response that nobody sees
     )
     for event in _events(turn):
         builder.feed(event)

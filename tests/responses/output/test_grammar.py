@@ -1,0 +1,103 @@
+"""Inputs of custom tools against their grammars, within bounds."""
+
+from __future__ import annotations
+
+from time import perf_counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lark import Lark
+from lark.exceptions import LarkError
+
+from atem.responses.output.grammar import Grammar
+from atem.responses.output.recognizer import read
+
+PATCHES = """
+start: begin hunk+ end
+begin: "*** Begin Patch" LF
+end: "*** End Patch" LF?
+hunk: add | update
+add: "*** Add File: " name LF line+
+update: "*** Update File: " name LF change*
+name: /(.+)/
+line: "+" /(.*)/ LF
+change: ("@@" | "@@ " /(.+)/ | ("+" | "-" | " ") /(.*)/) LF
+%import common.LF
+"""
+"""Has a terminal that may match nothing, which lark's own lexers refuse."""
+
+GOOD = "*** Begin Patch\n*** Update File: a\n@@ def f\n-x\n+\n*** Add File: b\n+y\n*** End Patch\n"
+
+
+@pytest.mark.parametrize("text", [GOOD, GOOD[:-1], GOOD.replace("a\n@@ def f\n-x\n+\n", "a\n")])
+def test_a_patch_is_accepted(text: str) -> None:
+    assert Grammar("lark", PATCHES).fault(text) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["", GOOD[:-8], f" {GOOD}", GOOD.replace("@@", "!!"), GOOD.replace("+y\n", "")]
+)
+def test_what_is_no_patch_is_not(text: str) -> None:
+    assert Grammar("lark", PATCHES).fault(text) is not None
+
+
+SUMS = """
+start: sum
+sum: sum "+" product | product
+product: product "*" atom | atom
+atom: NUMBER | "(" sum ")" | empty "!"
+empty:
+NUMBER: /[0-9]+/
+%ignore " "
+"""
+
+
+@given(st.text(st.sampled_from("12+*() !"), max_size=12))
+def test_the_answer_is_larks(text: str) -> None:
+    """Where lark's own parser can read the grammar."""
+    parser = Lark(SUMS, parser="earley", lexer="dynamic")
+    try:
+        parser.parse(text)
+        expected = True
+    except LarkError:
+        expected = False
+    recognizer = read(SUMS)
+    assert recognizer is not None
+    assert recognizer.accepts(text) is expected
+
+
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        Grammar("regex", "(a+)+b"),
+        Grammar("regex", "(.*)*(.*)*(.*)*(.*)*b"),
+        Grammar("lark", 'start: a\na: a a | "a" |'),
+        Grammar("lark", "start: /(a+)+b/"),
+        Grammar("lark", "start: x+\nx: /(a|aa)+(a|aa)+c/ | /a/"),
+    ],
+)
+def test_no_grammar_takes_for_ever(grammar: Grammar) -> None:
+    began = perf_counter()
+    grammar.fault("a" * 4000)
+    assert perf_counter() - began < 10
+
+
+@pytest.mark.parametrize(
+    "grammar",
+    [
+        Grammar("regex", "(unclosed"),
+        Grammar("lark", "start: ("),
+        Grammar("lark", "other: /a/"),
+        Grammar("lark", "%import .secret (word)\nstart: word"),
+        Grammar("lark", 'start: "a"~1..100000000'),
+    ],
+)
+def test_a_grammar_that_cannot_be_read_holds_nothing_back(grammar: Grammar) -> None:
+    assert grammar.fault("anything") is None
+
+
+def test_a_declaration_without_a_grammar_has_none() -> None:
+    assert Grammar.of({"type": "custom", "name": "x", "format": {"type": "text"}}) is None
+    form = {"type": "grammar", "syntax": "regex", "definition": "a"}
+    assert Grammar.of({"type": "custom", "name": "x", "format": form}) == Grammar("regex", "a")
