@@ -44,8 +44,8 @@ PREFIXES: Final = {
 """Item type -> the prefix of its ids. With :data:`hosted.TYPES` these are all that is known."""
 
 WITH_STATUS: Final = (
-    "function_call", "function_call_output", "custom_tool_call", "tool_search_call",
-    "tool_search_output",
+    "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output",
+    "tool_search_call", "tool_search_output",
 )  # fmt: skip
 
 OUTPUT_TEXT: Final[dict[str, list[Any]]] = {"annotations": [], "logprobs": []}
