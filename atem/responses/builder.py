@@ -157,6 +157,8 @@ class ResponseBuilder:
         With ``queued``: ``created`` and ``queued``; a later ``start()`` then
         gives ``in_progress``. What was told is not told again.
         """
+        if self.over:
+            return []
         self._status = "queued" if queued else "in_progress"
         for name in ("created", self._status):
             if name not in self._said:

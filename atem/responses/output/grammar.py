@@ -3,7 +3,8 @@
 Rules: grammar and text are strangers', so every check is bounded: regular
 expressions by time, parsing by steps, both by size; what is undecided then is
 no. A grammar that can't be read holds nothing back: it has guided the model as a
-description (responses.md 1.6). lark is loaded when a grammar needs it.
+description (responses.md 1.6). lark is loaded when a grammar needs it; without
+it MissingExtra is raised.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import regex
 
+from ...errors import MissingExtra
 from ...tools.pattern import SECONDS, UNREADABLE
 
 if TYPE_CHECKING:
@@ -76,8 +78,10 @@ def _lark(definition: str, text: str) -> Answer:
 
 @lru_cache(maxsize=32)
 def _recognizer(definition: str) -> Recognizer | None:
-    from .recognizer import read  # lark takes a tenth of a second to load
-
+    try:
+        from .recognizer import read  # lark takes a tenth of a second to load
+    except ModuleNotFoundError as error:
+        raise MissingExtra("server", "a tool with a lark grammar") from error
     return read(definition)
 
 

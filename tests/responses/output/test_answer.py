@@ -13,9 +13,8 @@ from atem.responses.blob import Blobs
 from atem.responses.faults import ApiError
 from atem.responses.request import from_request
 from atem.testing.scripted import ScriptedEngine
-
-from .contract import check
-from .writing import (
+from tests.responses.output.contract import check
+from tests.responses.output.writing import (
     EOT,
     PATCH,
     READ,

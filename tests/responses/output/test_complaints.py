@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from .contract import check
-from .writing import (
+from tests.responses.output.contract import check
+from tests.responses.output.writing import (
     EOT,
     MAIL,
     READ,

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from .contract import check, comply
-from .writing import (
+from tests.responses.output.contract import check, comply
+from tests.responses.output.writing import (
     EOT,
     READ,
     TOOLS,

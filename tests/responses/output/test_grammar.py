@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from time import perf_counter
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from lark import Lark
 from lark.exceptions import LarkError
 
+from atem.errors import MissingExtra
 from atem.responses.output.grammar import Grammar
 from atem.responses.output.recognizer import read
 
@@ -101,3 +103,10 @@ def test_a_declaration_without_a_grammar_has_none() -> None:
     assert Grammar.of({"type": "custom", "name": "x", "format": {"type": "text"}}) is None
     form = {"type": "grammar", "syntax": "regex", "definition": "a"}
     assert Grammar.of({"type": "custom", "name": "x", "format": form}) == Grammar("regex", "a")
+
+
+def test_a_lark_grammar_without_lark_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "atem.responses.output.recognizer")
+    monkeypatch.setitem(sys.modules, "lark", None)
+    with pytest.raises(MissingExtra, match="lark"):
+        Grammar("lark", 'start: "never seen before"').fault("a")

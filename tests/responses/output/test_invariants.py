@@ -9,9 +9,18 @@ from hypothesis import strategies as st
 
 import atem
 from atem import wire
-
-from .contract import check
-from .writing import EOM, EOT, builder, called, invoke, said, streamed, thought, turn
+from tests.responses.output.contract import check
+from tests.responses.output.writing import (
+    EOM,
+    EOT,
+    builder,
+    called,
+    invoke,
+    said,
+    streamed,
+    thought,
+    turn,
+)
 
 TEXT = st.text(st.sampled_from('ab \n"\\{}<>äß😀'), max_size=12)
 NAMES = st.sampled_from(["read", "patch", "mail.send", "mail.draft", "nothing", "read.read"])

@@ -9,9 +9,19 @@ from hypothesis import given
 import atem
 from atem.responses.items import to_items
 from atem.responses.tools import ClientTools
-
-from .test_invariants import REASONS, TURNS
-from .writing import EOT, TOOLS, builder, called, counted, invoke, said, streamed, thought, turn
+from tests.responses.output.test_invariants import REASONS, TURNS
+from tests.responses.output.writing import (
+    EOT,
+    TOOLS,
+    builder,
+    called,
+    counted,
+    invoke,
+    said,
+    streamed,
+    thought,
+    turn,
+)
 
 
 def _plain(items: list[dict[str, Any]]) -> list[dict[str, Any]]:

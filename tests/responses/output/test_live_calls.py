@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atem.responses.output.unescape import Unescaper
-
-from .contract import check
-from .writing import TOOLS, builder, called, invoke, streamed
+from tests.responses.output.contract import check
+from tests.responses.output.writing import TOOLS, builder, called, invoke, streamed
 
 
 def test_arguments_come_before_the_call_is_decided() -> None:

@@ -7,8 +7,18 @@ from typing import Any
 
 import pytest
 
-from .contract import check
-from .writing import EOT, Events, builder, called, invoke, said, streamed, thought, turn
+from tests.responses.output.contract import check
+from tests.responses.output.writing import (
+    EOT,
+    Events,
+    builder,
+    called,
+    invoke,
+    said,
+    streamed,
+    thought,
+    turn,
+)
 
 ADDED, DONE = "output_item.added", "output_item.done"
 PART = ("content_part.added", "content_part.done")
