@@ -1,0 +1,156 @@
+"""The command atem-serve as a process: how it starts, what it refuses, how it ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+import httpx2
+import pytest
+
+from atem.cli.serve import main
+from atem.server.settings import NO_FLAG, options
+
+SCRIPT = """
+tokens_per_second = 40
+[[turns]]
+last = "long"
+write = " to=user<|message|>{}<|eot|>"
+[[turns]]
+write = " to=user<|message|>Hello there.<|eot|>"
+""".format("word " * 500)
+
+
+class Process:
+    """``python -m atem.cli.serve`` with a free port, up when this is made."""
+
+    def __init__(self, *arguments, **environment):
+        command = [sys.executable, "-m", "atem.cli.serve", "--port", "0", *arguments]
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("ATEM_SERVE")}
+        self.process = subprocess.Popen(
+            command, env=clean | environment, stderr=subprocess.PIPE, text=True
+        )
+        self.lines = []
+        self.up = threading.Event()
+        threading.Thread(target=self._read, daemon=True).start()
+        assert self.up.wait(40), self.lines
+        self.url = re.search(r"http://\S+", "".join(self.lines))[0]
+
+    def _read(self):
+        for line in self.process.stderr:
+            self.lines.append(line)
+            if " on http://" in line:
+                self.up.set()
+        self.up.set()
+
+    def end(self, sig=signal.SIGTERM):
+        self.process.send_signal(sig)
+        return self.process.wait(20)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stderr.close()
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "script.toml"
+    path.write_text(SCRIPT)
+    return ["--engine", f"scripted:{path}", "--store-path", str(tmp_path / "s.db")]
+
+
+def create(url, said="Hi", **fields):
+    body = {"model": "scripted", "input": said, **fields}
+    return httpx2.post(f"{url}/responses", json=body, timeout=20)
+
+
+@pytest.mark.slow
+def test_it_serves_finishes_what_runs_at_sigterm_and_ends_with_0(script):
+    with Process(*script) as served:
+        answers = []
+        asking = threading.Thread(target=lambda: answers.append(create(served.url)))
+        asking.start()
+        ready = served.url.replace("/v1", "/ready")
+        while httpx2.get(ready).json()["running"] == 0 and not answers:
+            pass
+        assert served.end() == 0
+        asking.join()
+    assert answers[0].json()["output"][0]["content"][0]["text"] == "Hello there."
+
+
+@pytest.mark.slow
+def test_a_response_outlives_the_process_and_one_that_ran_has_failed(script):
+    with Process(*script, "--drain-seconds", "0") as served:
+        done = create(served.url).json()["id"]
+        running = create(served.url, "long", background=True).json()["id"]
+        assert served.end(signal.SIGKILL) != 0
+    with Process(*script) as served:
+        assert httpx2.get(f"{served.url}/responses/{done}").json()["status"] == "completed"
+        failed = httpx2.get(f"{served.url}/responses/{running}").json()
+        assert (failed["status"], failed["error"]["code"]) == ("failed", "server_error")
+        assert create(served.url, previous_response_id=done).status_code == 200
+
+
+@pytest.mark.slow
+def test_a_second_ctrl_c_ends_it_at_once(script):
+    with Process(*script) as served:
+        create(served.url, "long", background=True)
+        served.process.send_signal(signal.SIGINT)
+        while not any("ending; 1 responses" in line for line in served.lines):
+            assert served.process.poll() is None
+        assert served.end(signal.SIGINT) == 130
+
+
+@pytest.mark.slow
+def test_without_an_engine_it_is_nano_and_says_so():
+    with Process(ATEM_SERVE_STORE="memory") as served:
+        assert "no model was named, so this is nano" in "".join(served.lines)
+        (model,) = httpx2.get(f"{served.url}/models").json()["data"]
+        body = {"model": model["id"], "input": "hi", "max_output_tokens": 3}
+        made = httpx2.post(f"{served.url}/responses", json=body, timeout=30).json()
+        assert made["usage"]["output_tokens"] == 3
+        assert made["temperature"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--host", "0.0.0.0"], "no API key"),
+        (["--port", "many"], "--port: it is a whole number"),
+        (["--heartbeat", "loud"], "Invalid value for '--heartbeat'"),
+        (["--config", "/absent.toml"], "/absent.toml can't be read"),
+        (["--engine", "scripted:/absent.toml"], "/absent.toml can't be read"),
+        (["--store-path", "/dev/null/x"], "store_path"),
+        (["--api-key", "a-key-of-mine"], "No such option"),
+    ],
+)
+def test_what_can_not_work_is_told_in_one_line(script, capfd, arguments, said):
+    assert main([*script, *arguments]) == 2
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("atem-serve: ")
+    assert said in line
+
+
+def test_an_address_that_is_taken_is_told_in_one_line(script, capfd):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert main([*script, "--port", str(taken.getsockname()[1])]) == 2
+    assert "can't listen on 127.0.0.1" in capfd.readouterr().err
+
+
+def test_every_option_is_a_flag_and_is_told_with_its_default(capfd):
+    assert main(["--help"]) == 0
+    text = " ".join(capfd.readouterr().out.split())
+    for option in options():
+        told = re.search(rf"{option.flag}[ /]", text) is not None
+        assert told is (option.name not in NO_FLAG), option.name
+    assert "[in_progress]" in text
+    assert "Exit codes:" in text
