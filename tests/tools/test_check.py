@@ -121,3 +121,18 @@ def test_the_message_stays_short_whatever_the_schema_holds():
     with pytest.raises(InvalidTool) as caught:
         ToolSet([Tool("t" * 100_000, parameters={"type": "x" * 100_000})]).check()
     assert len(str(caught.value)) < 2000
+
+
+def test_a_schema_that_many_tools_have_is_refused_in_the_name_of_each():
+    with pytest.raises(InvalidTool) as caught:
+        ToolSet([Tool(name, parameters={"type": "array"}) for name in ("a", "b")]).check()
+    assert "tool 'a', parameters" in str(caught.value)
+    assert "tool 'b', parameters" in str(caught.value)
+
+
+def test_a_schema_that_was_sound_and_then_changed_is_judged_anew():
+    schema = {"type": "object"}
+    ToolSet([Tool("a", parameters=schema)]).check()
+    schema["type"] = "array"
+    with pytest.raises(InvalidTool):
+        ToolSet([Tool("a", parameters=schema)]).check()
