@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 from openai.types.shared.error_object import ErrorObject
 
 from atem.responses import faults
-from atem.responses.faults import ApiError
+
+if TYPE_CHECKING:
+    from atem.responses.faults import ApiError
 
 KINDS = [
     (faults.bad_value("x", "m"), 400, "invalid_request_error", "invalid_value", "x"),
