@@ -29,7 +29,7 @@ def stopped(
         if step.finish and not search.found:
             shown += search.flush()
         finish = "stop" if search.found else step.finish
-        yield replace(step, piece=_like(step.piece, shown), finish=finish)
+        yield replace(step, piece=_like(step.piece, shown), finish=finish, stop=search.found)
         if search.found:
             return
 

@@ -47,6 +47,7 @@ class Writing:
         room: int | None = None,
     ) -> None:
         self.finish: Finish | None = None
+        self._builder = builder
         self._tokenizer = _tokenizer(engine)
         self._numbers = Logprobs(self._tokenizer) if ask.logprobs and self._tokenizer else None
         self._meter = Meter(builder.usage, self._tokenizer)
@@ -74,6 +75,7 @@ class Writing:
             yield from self._told(step)
             if step.finish is not None:
                 self.finish = step.finish
+                self._builder.stopped_by = step.stop
         # Whoever didn't say why it ended may have been cut.
         yield from self._tell(self._parser.close("stop" if self.finish == "stop" else "length"))
 
@@ -96,7 +98,9 @@ class Writing:
             self._text.append(step.piece)
         if self._numbers is not None:
             self._numbers.step(step)
-        events = self._parser.feed(step)
+        # Part by part: to look whether something is a step costs more than to parse it.
+        parts = step.ids if step.pieces is None else step.pieces
+        events = [event for part in parts for event in self._parser.feed(part)]
         self._meter.saw(events)
         yield from self._tell(events)
 
