@@ -266,6 +266,16 @@ def test_a_task_that_fails_does_not_end_the_conversation(folder):
     assert done.stderr.count(b"was cut off") == 2
 
 
+def test_an_answer_that_is_stopped_ends_its_line(folder):
+    with model(f" to=user<|message|>{'So. ' * 100}<|eot|>", DONE, pause=0.02) as server:
+        working = started("--model", server.url, "--dir", str(folder), command=RUN)
+        working.stdin.write(b"One?\n")
+        assert working.stdout.read(1) == b"S"
+        working.send_signal(signal.SIGINT)
+        said, _ = working.communicate(b"Two?\n", timeout=30)
+    assert said.endswith(b"\nIt is so.\n")
+
+
 class Terminal:
     """A command at a terminal of its own."""
 

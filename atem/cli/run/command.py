@@ -133,14 +133,13 @@ def _session(engine: Engine, tools: list[Any], asked: dict[str, Any]) -> Session
 
 
 def _worked(session: Session, text: str | None, *, as_json: bool) -> int:
-    from . import lines
+    from .lines import Lines
     from .talk import talk
     from .task import run_task
     from .transcript import Transcript
 
-    if text is None:
-        return talk(session, (lambda: lines.show) if as_json else Transcript)
-    return run_task(session, text, lines.show if as_json else Transcript())
+    show = Lines if as_json else Transcript
+    return talk(session, show) if text is None else run_task(session, text, show())
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

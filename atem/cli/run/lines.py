@@ -26,9 +26,15 @@ TYPES: Final[dict[type, str]] = {
 }
 
 
-def show(event: SessionEvent) -> None:
-    """Write an event as one line."""
-    output.write(line(record(event)))
+class Lines:
+    """Shows the events that it is called with."""
+
+    def __call__(self, event: SessionEvent) -> None:
+        """Write an event as one line."""
+        output.write(line(record(event)))
+
+    def close(self) -> None:
+        """Each line has its end."""
 
 
 def record(event: SessionEvent) -> dict[str, Any]:

@@ -20,12 +20,13 @@ from .task import run_task
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ...session import Session, SessionEvent
+    from ...session import Session
+    from .task import Show
 
 PROMPT: Final = "> "
 
 
-def talk(session: Session, new_show: Callable[[], Callable[[SessionEvent], None]]) -> int:
+def talk(session: Session, new_show: Callable[[], Show]) -> int:
     """Send each line; each is shown by a fresh ``new_show()``."""
     for text in _messages():
         try:
@@ -58,6 +59,7 @@ def _edited() -> str | None:
     try:
         return as_text(input(PROMPT))
     except EOFError:
+        note("\n")
         return None
 
 

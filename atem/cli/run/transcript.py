@@ -63,11 +63,15 @@ class Transcript:
     def answer(self, event: ContentDelta) -> None:
         """As it is, on standard output."""
         self._end = self._end_answer
+        self._fresh = event.text.endswith("\n")  # first: writing may be interrupted
         output.write(visible(event.text).encode())
-        self._fresh = event.text.endswith("\n")
 
     def message_end(self, _: object) -> None:
         """Whatever was being written ends with its line."""
+        self.close()
+
+    def close(self) -> None:
+        """End the line, wherever it was interrupted."""
         end, self._end = self._end, None
         if end is not None and not self._fresh:
             end()
@@ -99,7 +103,7 @@ class Transcript:
             complain("atem-run", event.text)
 
     def _line(self, mark: str, text: str) -> None:
-        self.message_end(None)
+        self.close()
         self._note(f"{mark}{one_line(shorten(text.strip(), MAX_SHOWN, gap=COUNTED))}\n")
 
     def _note(self, text: str) -> None:
