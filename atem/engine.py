@@ -41,7 +41,9 @@ class Step:
     number for each id (natural logarithm, of the model's own distribution,
     before temperature and filters), ``top_logprobs`` the likeliest ids at each
     place with theirs. ``cached_tokens`` counts prompt tokens that were reused;
-    it stands on one step, the first where the engine knows it then.
+    it stands on one step, the first where the engine knows it then. ``stop`` is
+    the stop string that ended the text, on the last step; None if none did, or
+    the engine can't say.
     """
 
     ids: tuple[int, ...] = ()
@@ -50,6 +52,7 @@ class Step:
     logprobs: tuple[float, ...] | None = None
     cached_tokens: int | None = None
     top_logprobs: tuple[tuple[tuple[int, float], ...], ...] | None = None
+    stop: str | None = None
 
     @property
     def pieces(self) -> tuple[str | Piece, ...] | None:

@@ -72,7 +72,7 @@ def failure(response: Fields) -> ApiError | None:
         return None
     error = response.get("error") or {}
     code = error.get("code")
-    status, kind = FAILURES.get(code, (500, SERVER))
+    status, kind = FAILURES.get(code or "", (500, SERVER))
     return ApiError(error.get("message") or "", status=status, type=kind, code=code)
 
 

@@ -115,6 +115,7 @@ class Generation:
             logprobs=None if picked.logprob is None else (picked.logprob,),
             cached_tokens=self.cached_tokens if first else None,
             top_logprobs=None if picked.top is None else (picked.top,),
+            stop=self._stops.found,
         )
 
 

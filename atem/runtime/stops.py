@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class StopStrings:
-    """Passes pieces on until one of ``stops`` is found; ``found`` says so."""
+    """Passes pieces on until one of ``stops`` is found; ``found`` is that one, or None."""
 
     def __init__(self, stops: Sequence[str]) -> None:
         self._specials = frozenset(stops)
         self._searches = [_Search(stop) for stop in stops]
         self._held: deque[Piece] = deque()
         self._size = 0
-        self.found = False
+        self.found: str | None = None
 
     def take(self, pieces: Iterable[Piece]) -> list[Piece]:
         """What may be shown after ``pieces``; nothing behind a stop string ever is."""
@@ -44,17 +44,17 @@ class StopStrings:
     def _special(self, piece: Piece) -> list[Piece]:
         for search in self._searches:
             search.matched = 0
-        self.found = piece.text in self._specials
+        self.found = piece.text if piece.text in self._specials else None
         return self._release(0) + ([] if self.found else [piece])
 
     def _text(self, piece: Piece) -> list[Piece]:
         self._held.append(piece)
         self._size += len(piece.text)
         for place, char in enumerate(piece.text, 1):
-            matches = [len(search.stop) for search in self._searches if search.take(char)]
+            matches = [search.stop for search in self._searches if search.take(char)]
             if matches:
-                self.found = True
-                return self._cut(len(piece.text) - place + max(matches))
+                self.found = max(matches, key=len)
+                return self._cut(len(piece.text) - place + len(self.found))
         return self._release(max((search.matched for search in self._searches), default=0))
 
     def _cut(self, size: int) -> list[Piece]:

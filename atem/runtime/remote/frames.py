@@ -27,9 +27,9 @@ _START: Final = Piece(wire.START, special=True)
 
 
 class Frames:
-    """One answer of chat completions as pieces. ``found`` is never True: nothing stops it here."""
+    """One answer of chat completions as pieces. ``found`` is None: nothing stops it here."""
 
-    found = False
+    found: str | None = None
 
     def __init__(self, empty_ok: Collection[str] = ()) -> None:
         self._calls = Calls(empty_ok)

@@ -7,6 +7,7 @@ reused tokens comes there.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from ... import wire
@@ -28,8 +29,8 @@ class Writer(Protocol):
     """Deltas to text, up to a stop string."""
 
     @property
-    def found(self) -> bool:
-        """Whether a stop string was met."""
+    def found(self) -> str | None:
+        """The stop string that was met."""
 
     def take(self, delta: Delta) -> tuple[Piece, ...] | str:
         """The text of what ``delta`` adds."""
@@ -53,8 +54,8 @@ class Tokens:
         self._eom = tokenizer.special_id(wire.EOM)
 
     @property
-    def found(self) -> bool:
-        """Whether a stop string was met."""
+    def found(self) -> str | None:
+        """The stop string that was met."""
         return self._stops.found
 
     def take(self, delta: Delta) -> tuple[Piece, ...] | str:
@@ -97,8 +98,8 @@ class Text:
         self._tail = ""
 
     @property
-    def found(self) -> bool:
-        """Whether a stop string was met."""
+    def found(self) -> str | None:
+        """The stop string that was met."""
         return self._stops.found
 
     def take(self, delta: Delta) -> str:
@@ -153,7 +154,8 @@ def steps(
             last = last or delta  # one that comes twice has its text in the first
         elif delta.says:
             piece = writer.take(delta)
-            yield _step(delta, piece, "stop" if writer.found else None, cached, logprobs)
+            finish: Finish | None = "stop" if writer.found else None
+            yield replace(_step(delta, piece, finish, cached, logprobs), stop=writer.found)
             cached = None
             if writer.found:
                 return
@@ -166,7 +168,8 @@ def _last(last: Delta, writer: Writer, cached: int | None, logprobs: int | None)
     assert last.finish is not None
     shown, held = writer.take(last), writer.end(last.finish)
     piece = shown + held  # type: ignore[operator]
-    return _step(last, piece, "stop" if writer.found else last.finish, cached, logprobs)
+    finish: Finish = "stop" if writer.found else last.finish
+    return replace(_step(last, piece, finish, cached, logprobs), stop=writer.found)
 
 
 def _step(

@@ -137,14 +137,19 @@ def test_what_a_filter_stopped_is_a_refusal():
 
 
 def test_a_string_that_ended_the_text_is_told():
-    told = reply(" to=user<|message|>It is so.<|eot|>", stop_sequences=["is"])
-    assert message(told.response)["content"] == [{"type": "text", "text": "It "}]
-    made = message(told.response, stop_sequence="is")
+    told = reply(DONE, stop_sequences=["no", "is"])
+    made = message(told.response, stop_sequence=told.stopped_by)
+    assert made["content"] == [{"type": "text", "text": "It "}]
     assert (made["stop_reason"], made["stop_sequence"]) == ("stop_sequence", "is")
     stream = MessagesStream()
-    stream.stop_sequence = "is"
+    stream.stop_sequence = told.stopped_by
     sent = [event for each in told.events for event in stream.feed(each)]
     assert sent[-2]["delta"] == {"stop_reason": "stop_sequence", "stop_sequence": "is"}
+
+
+def test_a_stop_string_that_never_came_ended_nothing():
+    told = reply(DONE, stop_sequences=["no"])
+    assert message(told.response, stop_sequence=told.stopped_by)["stop_reason"] == "end_turn"
 
 
 @pytest.mark.parametrize("name", ["call", "cut text"])

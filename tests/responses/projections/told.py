@@ -34,10 +34,11 @@ BLOBS = Blobs(None, "muse")
 
 
 class Reply(NamedTuple):
-    """The events of a response, and the object that it came to."""
+    """The events of a response, the object that it came to, the stop string that ended it."""
 
     events: list[dict[str, Any]]
     response: dict[str, Any]
+    stopped_by: str | None = None
 
 
 def call(name: str = "weather", **arguments: Any) -> str:
@@ -67,7 +68,8 @@ def replied(text: str, body: dict[str, Any], **options: Any) -> Reply:
     ask = from_request(body, new_id=new_id, blobs=BLOBS)
     builder = new_builder(ask, created_at=1000, blobs=BLOBS, new_id=new_id, **options)
     batches = answer(ask, ScriptedEngine([text]), builder, clock=lambda: 1001)
-    return Reply([event for batch in batches for event in batch], builder.response)
+    events = [event for batch in batches for event in batch]
+    return Reply(events, builder.response, builder.stopped_by)
 
 
 def built(

@@ -177,7 +177,7 @@ def test_a_stop_string_ends_the_text_before_it_and_keeps_its_ids() -> None:
     steps = play(ids("one END two"), stop=("END",))
     assert shown(steps) == "one "
     assert decoded(said(steps)) == "one END"
-    assert steps[-1].finish == "stop"
+    assert (steps[-1].finish, steps[-1].stop) == ("stop", "END")
 
 
 def test_what_is_held_comes_with_the_end() -> None:
