@@ -166,7 +166,8 @@ def _head(descriptor: int, path: str, limit: int) -> tuple[bytes, int]:
         status = os.fstat(descriptor)
         _require_file(status, path)
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            data = file.read(limit + 1)  # it may have grown, and some files say that they have 0
+            # It may have grown, and some files say that they have 0; None is "not yet".
+            data = file.read(limit + 1) or b""
             return data[:limit], max(status.st_size, len(data))
     finally:
         os.close(descriptor)

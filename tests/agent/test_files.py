@@ -166,6 +166,15 @@ def test_a_file_that_says_it_is_empty_and_is_not_is_known_to_be_cut(place, monke
     assert text.startswith("one\n\n[only the first 4 of ")
 
 
+def test_a_file_that_would_let_its_reader_wait_is_empty(place, monkeypatch):
+    """As the log of a kernel is, which counts as a regular file."""
+    os.mkfifo(place.root / "log")
+    writer = os.open(place.root / "log", os.O_RDWR)
+    monkeypatch.setattr(folder, "_require_file", lambda status, path: None)
+    assert place.call("read_file", path="log") == ""
+    os.close(writer)
+
+
 def test_a_search_says_that_it_did_not_read_long_files_to_their_end(place, monkeypatch):
     monkeypatch.setattr(files, "MAX_READ", 15)
     (place.root / "long.txt").write_text("x" * 15 + "Ben")
