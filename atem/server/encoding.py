@@ -8,6 +8,7 @@ deep nor large.
 from __future__ import annotations
 
 import json
+from math import isfinite
 from typing import Any, Final, NoReturn
 
 from ..responses.faults import bad_value
@@ -31,7 +32,7 @@ def encode(value: Any) -> bytes:
 def decode(body: bytes) -> dict[str, Any]:
     """The object in ``body``. Raises ApiError (400) for anything else."""
     try:
-        value = json.loads(body.decode("utf-8"), parse_constant=_no_number)
+        value = json.loads(body.decode("utf-8"), parse_constant=_no_number, parse_float=_finite)
     except UnicodeDecodeError as error:
         raise bad_value(None, f"The body is not UTF-8 (byte {error.start}).") from None
     except json.JSONDecodeError as error:
@@ -39,7 +40,7 @@ def decode(body: bytes) -> dict[str, Any]:
         raise bad_value(None, f"The body is not JSON: {error.msg} at {where}.") from None
     except RecursionError:
         raise _too_deep() from None
-    except ValueError:  # a number with thousands of digits, NaN
+    except ValueError:  # a number with thousands of digits, NaN, 1e999
         raise bad_value(None, "The body is not JSON: it has a number that is none.") from None
     if not isinstance(value, dict):
         raise bad_value(None, "The body is a JSON object.")
@@ -69,3 +70,10 @@ def _too_deep() -> Exception:
 
 def _no_number(_: str) -> NoReturn:
     raise ValueError
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError
+    return number

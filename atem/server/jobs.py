@@ -8,6 +8,7 @@ crash left open is closed as failed at the next start.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 Event: TypeAlias = dict[str, Any]
 
 PAGE: Final = 256
+SECONDS: Final = 5.0
+"""After which the log is looked at, whatever was told."""
+
 ABANDONED: Final = {
     "code": "server_error",
     "message": "The server was restarted while this response was being written.",
@@ -34,13 +38,17 @@ ABANDONED: Final = {
 
 
 class Job:
-    """One reply in the background. ``response`` is the object as it is now."""
+    """One reply in the background.
+
+    ``response`` is the object as it is now; ``changed`` is set by the next event,
+    and another takes its place.
+    """
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
         self.response: dict[str, Any] = {}
         self._pulse = Pulse(reply.service.settings.heartbeat)
-        self._changed = asyncio.Event()
+        self.changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -61,14 +69,6 @@ class Job:
         if self._task is not None:
             await asyncio.wait({self._task})
 
-    async def news(self, seconds: float) -> None:
-        """Wait for an event after those that are logged, but not for long."""
-        changed = self._changed
-        try:
-            await asyncio.wait_for(changed.wait(), seconds)
-        except TimeoutError:
-            return
-
     async def _write(self) -> None:
         service, silence = self.reply.service, self.reply.service.settings.heartbeat_seconds
         try:
@@ -84,7 +84,7 @@ class Job:
         self._tell()
 
     def _tell(self) -> None:
-        changed, self._changed = self._changed, asyncio.Event()
+        changed, self.changed = self.changed, asyncio.Event()
         changed.set()
 
 
@@ -107,8 +107,7 @@ def folded(response: dict[str, Any], events: Iterable[Event]) -> dict[str, Any]:
 async def logged(service: Service, record: Record, after: int) -> AsyncGenerator[list[Event], None]:
     """The events of a background response after the number ``after``, up to its last.
 
-    None for some seconds gives an empty list. Raises ApiError (400) if it has
-    no log, or none any more.
+    Raises ApiError (400) if it has no log, or none any more.
     """
     key = (record.tenant, record.id)
     if not record.body["log"]:
@@ -117,17 +116,18 @@ async def logged(service: Service, record: Record, after: int) -> AsyncGenerator
         raise bad_value("stream", "The events of this response are not kept any more.")
     while True:
         job = service.jobs.get(key)
+        changed = None if job is None else job.changed
         events = await service.store.read_events(*key, after, PAGE)
         if events:
             after = events[-1]["sequence_number"]
             yield events
             if events[-1]["type"] in TERMINAL:
                 return
-        elif job is None:
+        elif changed is None:
             return
         else:
-            await job.news(1.0)
-            yield []
+            with suppress(TimeoutError):
+                await asyncio.wait_for(changed.wait(), SECONDS)
 
 
 async def recover(store: Store) -> int:

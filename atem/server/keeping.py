@@ -96,7 +96,9 @@ def _check(record: Record, before: int) -> None:
 
 
 def items_of(record: Record) -> list[dict[str, Any]]:
-    """The items that a response was asked with, then those that it answered."""
+    """The items that a response was asked with, then those that it answered; a conversation's."""
+    if "response" not in record.body:
+        return list(record.body["items"])
     return [*record.body["input"], *record.body["response"]["output"]]
 
 

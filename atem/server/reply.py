@@ -18,7 +18,7 @@ from ..responses.faults import ApiError
 from ..responses.running.failures import failure_of
 from .handover import Handover
 from .interrupt import Interrupt, Interruptible
-from .keeping import record_of
+from .keeping import CONTINUED, record_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator
@@ -51,6 +51,7 @@ class Reply:
         self.tenant = tenant
         self.kept = ask.store and service.settings.store != "off"
         self.over = False
+        self._begun = False
         self.response: dict[str, Any] = {}
         self.started = time.monotonic()
         self.builder = new_builder(
@@ -180,10 +181,15 @@ class Reply:
 
     async def _seen(self, events: list[Event]) -> list[Event]:
         """``events``, once what they say has been noted."""
+        if not self._begun and any(e["type"] == "response.output_item.added" for e in events):
+            self._begun = True
+            self.service.metrics.first_output(self)
         if events and events[-1]["type"] in TERMINAL:
             self.over = True
             self.response = events[-1]["response"]
             self.service.answered(self)
+            if self.ask.conversation and self.response["status"] in CONTINUED:
+                await self.service.add(self)
             for store in self._stores():
                 await self.service.keep(record_of(self), store)
         return events

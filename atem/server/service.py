@@ -21,6 +21,7 @@ from ..responses.blob import Blobs
 from ..responses.faults import ApiError, missing, model_not_found, overloaded, unsupported
 from ..responses.request import from_request, input_tokens, truncate
 from .auth import keys_of
+from .conversations import conversation, extend
 from .jobs import recover
 from .keeping import chain, referred
 from .metrics import Metrics
@@ -78,6 +79,7 @@ class Service:
         self.jobs: dict[tuple[str, str], Job] = {}
         self.draining = False
         self.ending = asyncio.Event()
+        self.lock = asyncio.Lock()
         self._idle = asyncio.Event()
         self.started = time.time()
         self._workers = ThreadPoolExecutor(running, "atem-engine")
@@ -140,15 +142,27 @@ class Service:
         """
         if self.draining:
             raise overloaded("The server is shutting down; try another, or try again later.")
-        history, found = await self._before(body, tenant, (*near, self.store))
+        history, found = await self.before(body, tenant, near)
         return await asyncio.to_thread(self._read, body, history, found)
+
+    async def before(
+        self, body: dict[str, Any], tenant: str, near: Sequence[Store] = ()
+    ) -> tuple[list[Item], dict[str, Item]]:
+        """The items that a body goes on from, and those that it names. Raises ApiError."""
+        self.model(body.get("model"))
+        stores = (*near, self.store)
+        found = await referred(stores, tenant, body.get("input"))
+        if body.get("conversation") is not None and body.get("previous_response_id") is None:
+            record = await conversation(self.store, tenant, body["conversation"])
+            return record.body["items"], found
+        return await chain(stores, tenant, body.get("previous_response_id")), found
 
     async def count(self, body: dict[str, Any], tenant: str) -> int:
         """The tokens of the prompt of a create body. Raises ApiError."""
         tokenizer = self.tokenizer
         if tokenizer is None:
             raise unsupported(None, "The tokens can't be counted: this engine has no tokenizer.")
-        history, found = await self._before(body, tenant, (self.store,))
+        history, found = await self.before(body, tenant)
         ask = await asyncio.to_thread(self._ask, body, history, found)
         return await asyncio.to_thread(input_tokens, ask, tokenizer, self.engine.info)
 
@@ -175,6 +189,15 @@ class Service:
         except Exception as error:  # noqa: BLE001 - a full disk has many types
             self.report(error, f"storing {record.id}")
 
+    async def add(self, reply: Reply) -> None:
+        """Add a reply that came to a good end to its conversation, unless that is gone."""
+        items = [*reply.ask.items, *reply.response["output"]]
+        try:
+            async with self.lock:
+                await extend(self.store, reply.tenant, reply.ask.conversation, items)
+        except Exception as error:  # noqa: BLE001 - as above
+            self.report(error, f"adding {reply.id} to its conversation")
+
     def work(self, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
         """Run ``function`` in a thread of the engine's."""
         return asyncio.get_running_loop().run_in_executor(self._workers, function, *arguments)
@@ -193,14 +216,6 @@ class Service:
         where = " < ".join(f"{Path(f.filename).name}:{f.lineno}" for f in reversed(frames))
         log.error("%s: %s at %s", doing, type(error).__name__, where)
 
-    async def _before(
-        self, body: dict[str, Any], tenant: str, stores: Sequence[Store]
-    ) -> tuple[list[Item], dict[str, Item]]:
-        """The items that a body goes on from, and those that it names."""
-        self.model(body.get("model"))
-        history = await chain(stores, tenant, body.get("previous_response_id"))
-        return history, await referred(stores, tenant, body.get("input"))
-
     def _ask(self, body: dict[str, Any], history: list[Item], found: dict[str, Item]) -> Ask:
         return from_request(
             body, history=history, lookup=found.get, defaults=self.sampling, blobs=self.blobs
@@ -214,7 +229,8 @@ class Service:
         left_out = 0
         if self.tokenizer is not None:
             ask, left_out = truncate(ask, self.tokenizer, info.context, info)
-        ask.engine_request(info)  # what it refuses is refused now, before anything is sent
+        if ask.logprobs or self.tokenizer is None:
+            ask.engine_request(info)  # what it refuses is refused before anything is sent
         return ask, left_out
 
     def _ended(self, task: asyncio.Task[Any]) -> None:

@@ -36,6 +36,7 @@ def test_what_goes_out_is_one_line_and_reads_back_as_it_was(value):
         (b"{'a': 1}", "not JSON: .* line 1 column 2"),
         (b"[]", "JSON object"),
         (b'{"a": NaN}', "number that is none"),
+        (b'{"a": 1e999}', "number that is none"),
         (b'{"a": -Infinity}', "number that is none"),
         (b'{"a": ' + b"9" * 5000 + b"}", "number that is none"),
         (b'{"a":' * 65 + b"1" + b"}" * 65, "64 deep"),

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import chat, messages, models, responses, status, websocket
+from . import chat, compact, conversations, messages, models, responses, status, websocket
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
+
+
+# A fixed path stands before one with a name in its place.
+RESOURCES = (compact, responses, websocket, conversations, models, chat, messages)
 
 
 def all_routes() -> list[BaseRoute]:
     """All of them."""
     found: list[BaseRoute] = [*status.routes()]
     for prefix in ("/v1", ""):
-        for resource in (responses, websocket, models, chat, messages):
+        for resource in RESOURCES:
             found += resource.routes(prefix)
     return found

@@ -37,7 +37,7 @@ async def create(call: Call) -> Any:
         ask, left_out = await call.service.read(from_chat(body), call.tenant)
     except ApiError as error:
         raise in_chat(error, body) from error
-    headers = notes(ask, left_out)
+    headers = notes(call.service, ask, left_out)
     reply = Reply(call.service, ask, call.tenant)
     if ask.stream:
         chunks = ChatStream(include_usage=wants_usage(body))

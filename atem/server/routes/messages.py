@@ -43,7 +43,7 @@ async def create(call: Call) -> Any:
         ask, left_out = await call.service.read(from_messages(body), call.tenant)
     except ApiError as error:
         raise in_messages(error, body) from error
-    headers = notes(ask, left_out)
+    headers = notes(call.service, ask, left_out)
     reply = Reply(call.service, ask, call.tenant)
     if ask.stream:
         events = MessagesStream(display=display(body))

@@ -6,12 +6,32 @@ that is asked for.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from typing import TYPE_CHECKING, Any, Final
 
 from ...responses.faults import bad_value
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+NUMBER: Final = re.compile("-?[0-9]{1,10}")
+
+
+def asked(query: Mapping[str, str]) -> dict[str, Any]:
+    """The options of :func:`page` that a query has. Raises ApiError (400)."""
+    return {
+        "limit": whole_number("limit", query.get("limit", "20"), least=1, most=100),
+        "order": query.get("order", "desc"),
+        "after": query.get("after"),
+    }
+
+
+def whole_number(name: str, text: str, *, least: int, most: int = 1 << 31) -> int:
+    """A number of a query. Raises ApiError (400)."""
+    number = int(text) if NUMBER.fullmatch(text) else None
+    if number is None or not least <= number <= most:
+        raise bad_value(name, f"{name} is a whole number from {least} to {most}.")
+    return number
 
 
 def page(

@@ -20,7 +20,7 @@ from ..presence import unless_gone
 from ..pulse import steady
 from ..reply import Reply
 from ..streams import COMMENT, EventStream, named
-from .paging import page
+from .paging import asked, page, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -50,7 +50,7 @@ async def create(call: Call) -> Any:
     """Write a response: in one piece, as a stream, or in the background."""
     body = await call.body()
     ask, left_out = await call.service.read(body, call.tenant)
-    headers = notes(ask, left_out)
+    headers = notes(call.service, ask, left_out)
     if ask.background:
         return await _in_background(call, ask, headers)
     reply = Reply(call.service, ask, call.tenant)
@@ -104,8 +104,8 @@ async def _in_background(call: Call, ask: Ask, headers: dict[str, str]) -> Any:
 
 
 async def _log_parts(service: Service, record: Record, after: int) -> AsyncGenerator[bytes, None]:
-    async for events in logged(service, record, after):
-        if events:
+    async with aclosing(logged(service, record, after)) as pages:
+        async for events in pages:
             yield b"".join(map(named, events))
 
 
@@ -143,9 +143,7 @@ async def cancel(call: Call) -> Response:
 async def input_items(call: Call) -> Response:
     """The items that a response was asked with."""
     record = await _record(call)
-    limit = whole_number("limit", call.query.get("limit", "20"), least=1, most=100)
-    order, after = call.query.get("order", "desc"), call.query.get("after")
-    return answer(page(record.body["input"], limit=limit, order=order, after=after))
+    return answer(page(record.body["input"], **asked(call.query)))
 
 
 async def input_tokens(call: Call) -> Response:
@@ -156,11 +154,12 @@ async def input_tokens(call: Call) -> Response:
     return answer({"object": "response.input_tokens", "input_tokens": count})
 
 
-def notes(ask: Ask, left_out: int) -> dict[str, str]:
+def notes(service: Service, ask: Ask, left_out: int) -> dict[str, str]:
     """Headers that name what was asked for and not done."""
     found = {
         "x-atem-dropped-tools": ", ".join(ask.tools.dropped),
         "x-atem-truncated-messages": str(left_out or ""),
+        "x-atem-notes": "; ".join([*ask.notes, *ask.lacking(service.engine.info)]),
     }
     return {name: plain(value) for name, value in found.items() if value}
 
@@ -172,11 +171,3 @@ def plain(value: str) -> str:
 
 async def _record(call: Call) -> Record:
     return await response_record([call.service.store], call.tenant, call.path["id"])
-
-
-def whole_number(name: str, text: str, *, least: int, most: int = 1 << 31) -> int:
-    """A number of a query. Raises ApiError."""
-    number = int(text) if text.lstrip("-").isdecimal() and len(text) < 12 else None
-    if number is None or not least <= number <= most:
-        raise bad_value(name, f"{name} is a whole number from {least} to {most}.")
-    return number

@@ -1,0 +1,71 @@
+"""Conversations: items under an id of their own, which responses go on from and add to.
+
+Rules: a conversation is one record, changed under a lock, so that no addition
+is lost. Only a response that came to a good end adds to it (responses.md 1.10).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from ..responses.faults import ApiError, bad_value, not_found
+from ..responses.ids import new_id
+from ..responses.inputs import read_input
+from .store import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .store import Store
+
+Item: TypeAlias = dict[str, Any]
+
+PREFIX: Final = "conv"
+MOST: Final = 20_000
+"""Items of a conversation."""
+
+
+def record(tenant: str, about: dict[str, Any], items: Sequence[Item]) -> Record:
+    """A conversation as it is kept. Its age counts from now."""
+    if len(items) > MOST:
+        raise bad_value("items", f"A conversation has at most {MOST} items.")
+    body = {"conversation": about, "items": list(items)}
+    ids = tuple(dict.fromkeys(item["id"] for item in items if item.get("id")))
+    return Record(tenant, about["id"], time.time(), body, item_ids=ids)
+
+
+def begun(metadata: Any) -> dict[str, Any]:
+    """The object of a new conversation."""
+    return {
+        "id": new_id(PREFIX),
+        "object": "conversation",
+        "created_at": int(time.time()),
+        "metadata": {} if metadata is None else metadata,
+    }
+
+
+async def conversation(store: Store, tenant: str, wanted: Any) -> Record:
+    """The record of a conversation: an id, or an object with one. Raises ApiError (404)."""
+    name = wanted.get("id") if isinstance(wanted, dict) else wanted
+    found = await store.get(tenant, name) if isinstance(name, str) else None
+    if found is None or "conversation" not in found.body:
+        raise not_found(f"Conversation with id {str(name)[:100]!r} not found.")
+    return found
+
+
+async def extend(store: Store, tenant: str, wanted: Any, items: Sequence[Item]) -> None:
+    """Add ``items``; the caller holds the lock. Raises ApiError (404)."""
+    found = await conversation(store, tenant, wanted)
+    whole = [*found.body["items"], *items]
+    await store.put(record(tenant, found.body["conversation"], whole))
+
+
+def new_items(given: Any) -> list[Item]:
+    """``items`` of a request, as they are kept. Raises ApiError."""
+    try:
+        items, _ = read_input(given, lookup=None, new_id=new_id)
+    except ApiError as error:
+        param = (error.param or "items").replace("input", "items", 1)
+        raise bad_value(param, error.message.replace("input", "items")) from error
+    return [item.fields for item in items]
