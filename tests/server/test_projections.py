@@ -78,6 +78,18 @@ def test_a_message_goes_through_a_call_and_its_answer(messages):
     assert second.content[-1].text == "Hello there."
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_message_says_which_stop_sequence_ended_it(messages, stream):
+    asked = {"model": MODEL, "max_tokens": 500, "messages": USER, "stop_sequences": ["the", "xyz"]}
+    if stream:
+        with messages.stream(**asked) as read:
+            made = read.get_final_message()
+    else:
+        made = messages.create(**asked)
+    assert (made.stop_reason, made.stop_sequence) == ("stop_sequence", "the")
+    assert made.content[-1].text == "Hello "
+
+
 def test_tokens_are_counted_as_they_are_then_used(messages):
     count = messages.count_tokens(model=MODEL, messages=USER).input_tokens
     assert count == messages.create(model=MODEL, max_tokens=500, messages=USER).usage.input_tokens

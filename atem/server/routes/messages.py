@@ -45,10 +45,12 @@ async def create(call: Call) -> Any:
         raise in_messages(error, body) from error
     headers = notes(call.service, ask, left_out)
     reply = Reply(call.service, ask, call.tenant)
+    shown = display(body)
     if ask.stream:
-        events = MessagesStream(display=display(body))
-        return streamed(call.service, _parts(reply, events), headers)
-    return answer(message(await whole(call, reply), display=display(body)), headers=headers)
+        return streamed(call.service, _parts(reply, MessagesStream(display=shown)), headers)
+    response = await whole(call, reply)
+    ended_by = reply.builder.stopped_by
+    return answer(message(response, display=shown, stop_sequence=ended_by), headers=headers)
 
 
 async def count(call: Call) -> Response:
@@ -65,4 +67,5 @@ async def count(call: Call) -> Response:
 async def _parts(reply: Reply, events: MessagesStream) -> AsyncGenerator[bytes, None]:
     async with aclosing(steady(reply)) as batches:
         async for batch in batches:
+            events.stop_sequence = reply.builder.stopped_by
             yield b"".join(named(made) for event in batch for made in events.feed(event))
