@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from .. import wire
 from ..errors import RenderError
+
+_HALF: Final = re.compile("[\ud800-\udfff]")
 
 
 def header_name(name: str, what: str) -> str:
@@ -48,11 +51,11 @@ def parameter_name(key: object, what: str) -> str:
 def encode_value(value: Any, what: str) -> str:
     """One argument's wire text (wire_format 2). Raises RenderError for what has no JSON form.
 
-    Strings are raw, booleans and None are JSON words, containers JSON,
-    everything else is its ``str``.
+    Strings are raw (but JSON with half a character, which has no raw form), booleans
+    and None are JSON words, containers JSON, everything else is its ``str``.
     """
     if isinstance(value, str):
-        return value
+        return dump(value, what) if _HALF.search(value) else value
     if isinstance(value, bool) or value is None:
         return json.dumps(value)
     if isinstance(value, Mapping | Iterable):
@@ -63,11 +66,15 @@ def encode_value(value: Any, what: str) -> str:
 
 
 def dump(value: Any, what: str) -> str:
-    """``value`` as the template's ``tojson`` writes it; raises RenderError if JSON can't."""
+    """``value`` as the template's ``tojson`` writes it; raises RenderError if JSON can't.
+
+    Half a character, which a model can write as an escape, stays one: it has no UTF-8 form.
+    """
     try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise RenderError(f"{what} can't be written as JSON: {error}") from error
+    return _HALF.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _str(value: object, what: str) -> str:
