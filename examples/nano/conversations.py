@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 STRENGTHS: Final = ("low", "medium", "high", "xhigh")
-REQUESTS_FROM: Final = 4
-"""The stage from which training draws words of requests as contents, too."""
+LAST_STAGE: Final = 4
 READ_ONLY_SHARE: Final = 0.15
 """Of the conversations; they lack the tool that writes."""
 
@@ -108,7 +107,7 @@ class Draw(NamedTuple):
 
     def maker(self, seed: random.Random, world: World) -> Maker:
         """What the families are given."""
-        requests = self.stage >= REQUESTS_FROM and self.words == "train"
+        requests = self.stage == LAST_STAGE and self.words == "train"
         words = Words(seed, self.words, self.spliced, self.pieces, requests)  # type: ignore[arg-type]
         return Maker(words, world, self.phrasings, self.stage)
 

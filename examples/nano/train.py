@@ -45,7 +45,7 @@ COPYING: Final = 150
 """Steps of the first phase."""
 
 COPY: Final = Draw(families=("chat",), tasks=(6,), stage=1)
-STAGES: Final = {stage: Draw(stage=stage, spliced=stage > 1) for stage in range(1, 6)}
+STAGES: Final = {stage: Draw(stage=stage, spliced=stage > 1) for stage in range(1, 5)}
 RATES: Final = {"matrices": 0.02, "head": 0.003, "norms": 0.003, "embedding": 0.04}
 
 

@@ -82,7 +82,7 @@ REQUEST_WORDS: Final = (
 )
 """Words of requests, whose pieces have their space with them there, and don't in a path.
 
-In the last stages of training they are names and contents too, of whichever split they are.
+In the last stage of training they are names and contents too, of whichever split they are.
 """
 
 ENDINGS: Final = "txt md csv log json yaml toml ini cfg html py conf dat tex".split()
