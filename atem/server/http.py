@@ -69,7 +69,7 @@ def endpoint(
 
     async def guarded(request: Request) -> Any:
         service: Service = request.app.state.service
-        return await handler(Call(service, request, service.keys.tenant(request.headers)))
+        return await handler(Call(service, request, service.admit(request.headers)))
 
     return guarded
 

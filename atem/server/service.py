@@ -22,6 +22,7 @@ from ..responses.faults import ApiError, missing, model_not_found, overloaded, u
 from ..responses.request import from_request, input_tokens, truncate
 from .auth import keys_of
 from .conversations import conversation, extend
+from .guard import check_page
 from .jobs import recover
 from .keeping import chain, referred
 from .metrics import Metrics
@@ -32,7 +33,7 @@ from .store import Bounds
 from .store.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from ..engine import Engine, Sampling
     from ..responses.ask import Ask
@@ -88,6 +89,7 @@ class Service:
     async def open(self) -> None:
         """Begin: close what a crash left open, and let time pass in the store."""
         await recover(self.store)
+        await self.store.expire()
         self.spawn(self._expiring())
 
     async def close(self) -> None:
@@ -132,6 +134,12 @@ class Service:
         if self.replies:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._idle.wait(), seconds)
+
+    def admit(self, headers: Mapping[str, str]) -> str:
+        """In whose name a request with these headers asks. Raises ApiError (401, 403)."""
+        if not self.keys:
+            check_page(self.settings, headers)
+        return self.keys.tenant(headers)
 
     async def read(
         self, body: dict[str, Any], tenant: str, *, near: Sequence[Store] = ()

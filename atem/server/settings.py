@@ -48,6 +48,7 @@ class Settings:
     model_name: Annotated[tuple[str, ...], "Names it answers to, with * as a wildcard."] = ()
     host: Annotated[str, "Address to listen on; one that others reach needs a key."] = "127.0.0.1"
     port: Annotated[int, "Port to listen on; 0 takes a free one."] = 8420
+    allowed_host: Annotated[tuple[str, ...], "Names it is asked by where there is no key."] = ()
     api_key: Annotated[tuple[str, ...], "Keys that clients send, or sha256:<hex> of them."] = ()
     api_key_file: Annotated[str | None, "File with a key on each line."] = None
     blob_key_file: Annotated[str | None, "File with the key that reasoning is sealed with."] = None

@@ -51,7 +51,7 @@ class Watched(ScriptedEngine):
 def raw_request(server, body=BODY, path="/v1/responses", read=True):
     """A request on a socket of its own; the connection is open and some of the answer has come."""
     link = socket.create_connection(("127.0.0.1", server.port), 10)
-    head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+    head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     link.sendall(f"{head}content-length: {len(body)}\r\n\r\n{body}".encode())
     if read:
         assert b"200 OK" in link.recv(4096)
@@ -237,7 +237,9 @@ def test_a_reader_that_takes_nothing_is_dropped_and_its_generation_ends():
         link = socket.socket()
         link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         link.connect(("127.0.0.1", server.port))
-        head = "POST /v1/responses HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n"
+        head = (
+            "POST /v1/responses HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+        )
         link.sendall(f"{head}content-length: {len(BODY)}\r\n\r\n{BODY}".encode())
         assert wait(lambda: server.service.slots.running == 1)
         assert wait(lambda: server.service.slots.running == 0, 15)

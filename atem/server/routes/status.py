@@ -70,5 +70,5 @@ async def metrics(request: Request) -> Response:
     if access == "off":
         raise not_found("There are no metrics here.")
     if access == "key":
-        service.keys.tenant(request.headers)
+        service.admit(request.headers)
     return Response(service.metrics.text(await service.store.size()), media_type=MEDIA_TYPE)

@@ -12,6 +12,7 @@ from starlette.routing import WebSocketRoute
 
 from ...responses.faults import ApiError, not_found, overloaded
 from ..connection import Connection
+from ..guard import check_origin
 from ..http import answer
 
 if TYPE_CHECKING:
@@ -38,17 +39,10 @@ async def connect(socket: WebSocket) -> None:
 
 
 def _admitted(service: Service, socket: WebSocket) -> str:
-    tenant = service.keys.tenant(socket.headers)
-    _check_origin(service, socket)
+    tenant = service.admit(socket.headers)
+    check_origin(service.settings, socket.headers)  # a browser asks no leave for a WebSocket
     if not service.settings.websocket:
         raise not_found("There is no WebSocket here; send POST requests.")
     if service.draining:
         raise overloaded("The server is shutting down.")
     return tenant
-
-
-def _check_origin(service: Service, socket: WebSocket) -> None:
-    """A web page of a stranger may open a WebSocket to anywhere; browsers tell which page it is."""
-    origin = socket.headers.get("origin")
-    if origin is not None and origin not in service.settings.cors_origin:
-        raise ApiError("This web origin may not connect; see cors_origin.", status=403)

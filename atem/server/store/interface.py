@@ -1,8 +1,9 @@
 """What every back end of the store can do.
 
 Rules: every call is asynchronous and safe beside others. What one tenant keeps
-another can't see: an id of somebody else is an unknown one. The bounds hold
-after every ``put``, but for what is open and for the record just put.
+another can't see: an id of somebody else is an unknown one. Bytes are bounded
+after every ``put``, but for what is open and for the record just put; what is
+too old is not found, and gone after ``expire``.
 """
 
 from __future__ import annotations

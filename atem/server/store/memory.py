@@ -27,10 +27,7 @@ class _Kept:
     packed: bytes
     touched: float
     events: dict[int, bytes] = field(default_factory=dict)
-
-    @property
-    def size(self) -> int:
-        return len(self.packed) + sum(map(len, self.events.values()))
+    size: int = 0
 
 
 class MemoryStore:
@@ -43,17 +40,20 @@ class MemoryStore:
         self._clock = clock
         self._kept: dict[Key, _Kept] = {}
         self._items: dict[Key, Key] = {}
+        self._bytes = 0
 
     async def put(self, record: Record) -> None:
         """See :class:`~atem.server.store.Store`."""
         key = (record.tenant, record.id)
-        before = self._kept.pop(key, None)
-        self._kept[key] = _Kept(replace(record, body={}), pack(record.body), self._clock())
+        before = self._drop(key)
+        kept = _Kept(replace(record, body={}), pack(record.body), self._clock())
+        self._kept[key] = kept
+        self._grow(kept, len(kept.packed))
         if before is not None:
-            self._kept[key].events = before.events
+            kept.events = before.events
+            self._grow(kept, sum(map(len, kept.events.values())))
         for item_id in record.item_ids:
             self._items[record.tenant, item_id] = key
-        await self.expire()
         self._make_room(key)
 
     async def get(self, tenant: str, record_id: str) -> Record | None:
@@ -79,8 +79,12 @@ class MemoryStore:
     ) -> None:
         """See :class:`~atem.server.store.Store`."""
         kept = self._kept.get((tenant, record_id))
-        if kept is not None:
-            kept.events |= {event["sequence_number"]: pack(event) for event in events}
+        if kept is None:
+            return
+        for event in events:
+            packed = pack(event)
+            self._grow(kept, len(packed) - len(kept.events.get(event["sequence_number"], b"")))
+            kept.events[event["sequence_number"]] = packed
 
     async def read_events(
         self, tenant: str, record_id: str, after: int, limit: int = 256
@@ -105,34 +109,44 @@ class MemoryStore:
         silent = self._clock() - self._bounds.log_seconds
         for kept in self._kept.values():
             if not kept.record.open and kept.touched < silent:
+                self._grow(kept, -sum(map(len, kept.events.values())))
                 kept.events.clear()
         return len(old)
 
     async def size(self) -> int:
         """See :class:`~atem.server.store.Store`."""
-        return sum(kept.size for kept in self._kept.values())
+        return self._bytes
 
     async def close(self) -> None:
         """See :class:`~atem.server.store.Store`."""
         self._kept.clear()
         self._items.clear()
+        self._bytes = 0
 
     def _old(self, kept: _Kept) -> bool:
         ends = kept.record.created + self._bounds.seconds
         return not kept.record.open and ends <= self._clock()
 
     def _make_room(self, newest: Key) -> None:
-        size = sum(kept.size for kept in self._kept.values())
+        if self._bytes <= self._bounds.bytes:
+            return
         for key, kept in list(self._kept.items()):
-            if size <= self._bounds.bytes:
+            if self._bytes <= self._bounds.bytes:
                 return
             if key != newest and not kept.record.open:
-                size -= kept.size
                 self._drop(key)
 
-    def _drop(self, key: Key) -> None:
+    def _grow(self, kept: _Kept, by: int) -> None:
+        kept.size += by
+        self._bytes += by
+
+    def _drop(self, key: Key) -> _Kept | None:
+        """Take a record out, its items and its bytes with it."""
         kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._bytes -= kept.size
         for item_id in kept.record.item_ids if kept else ():
             item = (key[0], item_id)
             if self._items.get(item) == key:
                 del self._items[item]
+        return kept

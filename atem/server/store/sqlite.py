@@ -82,7 +82,7 @@ class SQLiteStore:
     async def put(self, record: Record) -> None:
         """See :class:`~atem.server.store.Store`."""
         packed = pack([record.body, record.item_ids])
-        await self._do(_put, record, packed, self._clock(), self._bounds)
+        await self._do(_put, record, packed, self._clock(), self._bounds.bytes)
 
     async def get(self, tenant: str, record_id: str) -> Record | None:
         """See :class:`~atem.server.store.Store`."""
@@ -184,7 +184,7 @@ def _record(row: tuple[Any, ...]) -> Record:
     return Record(tenant, record_id, created, body, open=bool(is_open), item_ids=tuple(items))
 
 
-def _put(file: sqlite3.Connection, record: Record, body: bytes, now: float, bounds: Bounds) -> None:
+def _put(file: sqlite3.Connection, record: Record, body: bytes, now: float, most: int) -> None:
     key = (record.tenant, record.id)
     file.execute("DELETE FROM records WHERE tenant = ? AND id = ?", key)
     file.execute("DELETE FROM items WHERE tenant = ? AND id = ?", key)
@@ -195,8 +195,7 @@ def _put(file: sqlite3.Connection, record: Record, body: bytes, now: float, boun
     )
     items = [(record.tenant, item, record.id) for item in record.item_ids]
     file.executemany("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", items)
-    _expire(file, now, bounds)
-    _make_room(file, key, bounds.bytes)
+    _make_room(file, key, most)
 
 
 def _get(file: sqlite3.Connection, tenant: str, record_id: str, oldest: float) -> Record | None:
