@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
 from typing import Any
 
@@ -60,3 +61,38 @@ def output(text: Any = "done", call_id: str = "c1") -> dict[str, Any]:
 
 def user(text: str = "go") -> dict[str, Any]:
     return {"role": "user", "content": text}
+
+
+PNG = "data:image/png;base64," + base64.b64encode(b"\x89PNG").decode()
+
+
+class Drawer:
+    """Blobs that open what begins with "ours:"."""
+
+    def open(self, blob: str, /) -> str | None:
+        return blob.removeprefix("ours:") if blob.startswith("ours:") else None
+
+
+BLOBS: dict[str, Any] = {"blobs": Drawer()}
+
+
+def thought(**fields: Any) -> dict[str, Any]:
+    return {"type": "reasoning", **fields}
+
+
+def summary(text: str) -> list[dict[str, Any]]:
+    return [{"type": "summary_text", "text": text}]
+
+
+def content(text: str) -> list[dict[str, Any]]:
+    return [{"type": "reasoning_text", "text": text}]
+
+
+def block(name: str, parameters: str = "") -> str:
+    return f'<|start|>assistant to={name}<|message|><atem:function_calls>\n<atem:invoke name="{name}">\n{parameters}</atem:invoke>\n</atem:function_calls>'
+
+
+def result(name: str, text: str) -> str:
+    return (
+        f'<|start|>tool {name}<|message|><tool_output name="{name}">\n{text}\n</tool_output><|eot|>'
+    )
