@@ -33,6 +33,9 @@ MAX_NAME: Final = 255
 KEPT_OFF: Final = (".git", ".hg", ".jj")
 """Folders that are not written to: a shell's prompt that shows a status runs what they name."""
 
+REPOSITORY: Final = ("head", "objects", "refs")
+"""What makes a folder a repository to git, whatever its name; its settings name programs too."""
+
 NEAREST: Final = 3
 COMPARED: Final = 500
 """Names of a folder that are compared with one that is not there."""
@@ -81,8 +84,23 @@ class Folder:
             raise IsADirectoryError(f"{quoted(path)} is the name of a folder")
         if kept := {each.casefold() for each in [*parents, name]} & {*KEPT_OFF}:
             raise PermissionError(f"{quoted(path)} is in {min(kept)}, which is not written to")
+        if name.casefold() == REPOSITORY[0]:
+            raise PermissionError(f"{quoted(path)} would make a repository of its folder")
+        with _in_sentences(path):
+            self._keep_off_repositories(parents, path)
         with _in_sentences(path), self._opened(parents, make=True) as folder:
             _replace(folder, name, data, _replaceable(folder, name, path))
+
+    def _keep_off_repositories(self, parents: list[str], path: str) -> None:
+        """Raise PermissionError if ``parents`` lead into a repository without a name of its own."""
+        for depth in range(len(parents) + 1):
+            try:
+                with self._opened(parents[:depth]) as folder:
+                    names = {name.casefold() for name in os.listdir(folder)}
+            except FileNotFoundError:
+                return
+            if names.issuperset(REPOSITORY):
+                raise PermissionError(f"{quoted(path)} is in a repository, which is not written to")
 
     @contextmanager
     def _opened(self, names: list[str], *, make: bool = False) -> Iterator[int]:

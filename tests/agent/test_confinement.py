@@ -52,6 +52,23 @@ def test_what_can_not_be_a_path_is_refused(place, path):
         place.call("read_file", path=path)
 
 
+@pytest.mark.parametrize("path", ["HEAD", "docs/head", "new/HEAD"])
+def test_no_folder_is_made_a_repository(place, path):
+    with pytest.raises(PermissionError, match="would make a repository"):
+        place.call("write_file", path=path, content="ref: refs/heads/main")
+
+
+@pytest.mark.parametrize("path", ["config", "hooks/pre-commit", "refs/new"])
+@pytest.mark.parametrize("inside", [True, False])
+def test_a_repository_of_any_name_is_not_written_to(place, path, inside):
+    bare = place.root / "store" if inside else place.root
+    for name in ("objects", "refs"):
+        (bare / name).mkdir(parents=True)
+    (bare / "HEAD").write_text("ref: refs/heads/main")
+    with pytest.raises(PermissionError, match="is in a repository"):
+        place.call("write_file", path=f"store/{path}" if inside else path, content="x")
+
+
 @pytest.mark.parametrize("path", [".git/config", "docs/.GIT/hooks/x", ".git", ".hg/hgrc"])
 def test_what_git_would_run_by_itself_is_not_written(place, path):
     with pytest.raises(PermissionError, match="which is not written to"):
