@@ -61,7 +61,7 @@ class Tally:
         """A call was answered; one that works starts from nought again."""
         if outcome == "done":
             self._failures.pop(_key(call), None)
-        else:
+        elif outcome != "cut":  # cut turns have a limit of their own
             self._failed(call, call.wire_name)
 
     def rejected(self, call: RejectedCall) -> None:

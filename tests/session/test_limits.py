@@ -107,8 +107,8 @@ def test_a_turn_that_an_engine_aborts_is_cut():
     assert not of(atem.TurnEnd, events)[0].complete
 
 
-def test_cut_turns_are_answered_only_so_often():
-    turns = [call("note", text=str(n)).removesuffix("<|eot|>") for n in range(9)]
+def test_cut_turns_are_answered_only_so_often_and_are_no_failure_of_the_call():
+    turns = [call("note", text="the same").removesuffix("<|eot|>")] * 9
     events, reason = ended(session(*turns, limits=Limits(cuts=2)))
     assert (len(of(TurnStart, events)), reason) == (3, "cut")
 

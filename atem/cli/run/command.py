@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -22,7 +23,7 @@ from ..source import STDIN, read
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ...engine import Engine, Sampling
+    from ...engine import Engine
     from ...session import Session
 
 EXIT_CODES: Final = """\b
@@ -75,6 +76,7 @@ def atem_run(
     input is a message; Ctrl-C stops a turn. The key of a server is taken from
     ATEM_API_KEY.
     """
+    from ...engine import Sampling
     from ...session import Limits
     from .talk import as_text
 
@@ -87,8 +89,10 @@ def atem_run(
     }
     tools = _tools(folder, allow_write=allow_write)
     name = named_model(model)
-    asked["sampling"] = _sampling(name, temperature=temperature, seed=seed)
+    chosen = given({"temperature": temperature, "seed": seed})
+    Sampling(**chosen)  # a value that can't work is said before anything is loaded
     with closing(_loaded(name, options)) as engine:
+        asked["sampling"] = replace(engine.info.sampling, **chosen)
         return _worked(_session(engine, tools, asked), text, as_json=as_json)
 
 
@@ -103,15 +107,6 @@ def _tools(folder: str, *, allow_write: bool) -> list[Any]:
     from ...agent import calculate, file_tools
 
     return [*file_tools(folder, allow_write=allow_write), calculate]
-
-
-def _sampling(model: str, **chosen: Any) -> Sampling:
-    from ...engine import Sampling
-    from ...runtime.embedded import NANO
-
-    # A model this small knows one good answer; what is less likely is a mistake.
-    default = {"temperature": 0} if model == NANO else {}
-    return Sampling(**{**default, **given(chosen)})
 
 
 def _loaded(model: str, options: dict[str, Any]) -> Engine:
