@@ -249,7 +249,8 @@ def _speed(patient: _Patient) -> Check:
         started = time.perf_counter()
         times, steps = _timed(engine.generate(request))
     count = sum(len(step.ids) for step in steps)
-    pace = (count - 1) / (times[-1] - times[0]) if count > 1 else float("nan")
+    later = count - len(steps[0].ids)
+    pace = later / (times[-1] - times[0]) if later else float("nan")
     reused = steps[0].cached_tokens or 0
     first = 1000 * (times[0] - started)
     found = f"{engine.info.backend} ({engine.info.dtype}): {pace:.3g} tokens/s over {count}"

@@ -180,7 +180,7 @@ def _better(
     """The order that fits a checkpoint which was opened as "pairs"; raises RopeUndecided."""
     tokenizer = load_tokenizer(checkpoint)
     found = probe_readings(checkpoint, tokenizer, readings=(OTHER_ROPE,), progress=progress)
-    if found.verdict == "unclear":
+    if found.verdict == "unclear" or not found.good:
         pairs, half = found.losses.values()
         raise RopeUndecided(
             f"{doubt}. The probe could not tell: the loss of {found.text.name} is {pairs:.2f} nats "

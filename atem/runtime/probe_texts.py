@@ -75,7 +75,7 @@ Again: {_DAYS}<|eot|>""",
 
 TOOL_CALLS: Final = Text(
     "tool calls",
-    0.1,
+    0.03,
     (
         """<|begin_of_text|><|start|>system<|message|>You are a helpful AI assistant.
 Knowledge cutoff: 2026-01-04.
