@@ -114,13 +114,6 @@ def test_its_template_has_the_date_that_atem_has_by_default() -> None:
     assert theirs == atem.render(user).text()
 
 
-def test_the_doctor_finds_nothing_in_the_files() -> None:
-    # Not asked: "reading", which wants a model that predicts plain English.
-    verdicts = {check.name: check.verdict for check in atem.doctor(NANO, probe=False).checks}
-    assert verdicts.pop("reading") == "skipped"
-    assert set(verdicts.values()) == {"ok"}
-
-
 @pytest.mark.parametrize("strength", ["low", "xhigh"])
 def test_it_says_hello(strength: str) -> None:
     user = [atem.Message("user", "Hello")]

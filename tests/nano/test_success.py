@@ -129,13 +129,12 @@ def test_a_copy_in_four_bits_runs(
     with capsys.disabled():
         share, whole = success(found), success(first(by_torch[0], 3))
         print(f"\n4 bits: {100 * share:.0f} % of tasks done, {100 * whole:.0f} % in bfloat16")  # noqa: T201
-    assert all(result.turns >= 1 for family in found.values() for result in family)
     assert any(result.well_formed for family in found.values() for result in family)
 
 
 @pytest.mark.long
 def test_every_family_is_done() -> None:
-    """All together as promised; docs/nano.md names the families that fall short alone."""
+    """All together; docs/nano.md names the family that falls short of it alone."""
     with closing(atem.load("nano", backend="torch")) as engine:
         found = evaluate(engine, 60)
     shown = "\n" + table({"held out": found})
