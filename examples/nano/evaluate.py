@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from conversations import STRENGTHS, Draw, tasks_of, turn_text
-from families import FAMILIES, Call, Task, Turn, unwritable
+from families import FAMILIES, FIXED, Call, Task, Turn, unwritable
 
 import atem
 from atem.agent import calculate, file_tools
@@ -57,13 +58,15 @@ class Result:
     right_answer: str = ""
     turns: int = 0
     well_formed: int = 0
+    complete: bool = False
+    """Whether the last turn came to its end."""
     messages: list[atem.Message] = field(default_factory=list)
-    tools: atem.ToolSet = field(default_factory=lambda: atem.ToolSet([]))
 
     @property
     def success(self) -> bool:
         """Whether the calls and the answer are the right ones."""
-        return (self.calls, self.answer) == (self.right_calls, self.right_answer)
+        right = (self.calls, self.answer) == (self.right_calls, self.right_answer)
+        return right and self.complete
 
 
 def cases(kind: str, family: str, count: int) -> Iterator[tuple[World, Task, str]]:
@@ -77,6 +80,16 @@ def cases(kind: str, family: str, count: int) -> Iterator[tuple[World, Task, str
         yield world, task, STRENGTHS[number % len(STRENGTHS)]
 
 
+def holds(case: tuple[World, Task, str], words: list[str]) -> bool:
+    """Whether one of ``words`` is in a name or a content, or is to be said again."""
+    world, task, _ = case
+    steps = list(task.steps())
+    given = [list(arguments.values()) for turn in steps for _, arguments in turn.calls]
+    said = [turn.answer for turn in steps if task.family == "chat"]
+    texts = f"{world.files} {given} {set(said) - set(FIXED.values())}"
+    return not set(words).isdisjoint(re.findall(r"[^\W\d_]+", texts))
+
+
 def run(engine: Engine, world: World, task: Task, strength: str) -> Result:
     """One task, from its request to the answer."""
     with tempfile.TemporaryDirectory() as folder:
@@ -85,16 +98,20 @@ def run(engine: Engine, world: World, task: Task, strength: str) -> Result:
         result = Result(task.family, strength, task.request)
         result.right_calls = [call for turn in right for call in turn.calls]
         result.right_answer = right[-1].answer
-        result.tools = tools = tools_for(Path(folder), task)
+        tools = tools_for(Path(folder), task)
         result.messages = messages = [
             atem.Message("user", task.request),
             *_rejected(task, tools, strength),
         ]
         for _ in range(MAX_TURNS):
-            turn = _ask(engine, messages, tools, strength)
+            try:
+                turn = _ask(engine, messages, tools, strength)
+            except atem.ContextOverflow:  # it went on and on
+                result.complete = False
+                break
             _count(result, turn)
-            messages += [*turn.messages, *_replies(turn, tools)]
-            if not (turn.calls or turn.rejected):
+            messages += [*turn.messages, *(_replies(turn, tools) if turn.complete else ())]
+            if not turn.complete or not (turn.calls or turn.rejected):
                 break
     return result
 
@@ -131,6 +148,7 @@ def _ask(
 
 def _count(result: Result, turn: atem.Turn) -> None:
     result.turns += 1
+    result.complete = turn.complete
     written = turn.calls or turn.content
     result.well_formed += bool(
         turn.complete and written and not turn.rejected and not turn.problems
@@ -140,13 +158,16 @@ def _count(result: Result, turn: atem.Turn) -> None:
 
 
 def _replies(turn: atem.Turn, tools: atem.ToolSet) -> Iterator[atem.Message]:
-    for call in turn.calls:
-        try:
-            text = tools.get(call.wire_name).call(call.arguments)  # type: ignore[union-attr]
-        except Exception as error:  # noqa: BLE001 - as an agent's loop does
-            text = f"{type(error).__name__}: {error}"
-        yield atem.Message("tool", text, name=call.wire_name, call_id=call.id)
-    yield from map(tools.feedback, turn.rejected)
+    for call in (call for message in turn.messages for call in message.calls):
+        yield tools.feedback(call) if isinstance(call, atem.RejectedCall) else _ran(call, tools)
+
+
+def _ran(call: atem.ToolCall, tools: atem.ToolSet) -> atem.Message:
+    try:
+        text = tools.get(call.wire_name).call(call.arguments)  # type: ignore[union-attr]
+    except Exception as error:  # noqa: BLE001 - as an agent's loop does
+        text = f"{type(error).__name__}: {error}"
+    return atem.Message("tool", text, name=call.wire_name, call_id=call.id)
 
 
 def run_all(engine: Engine, asked: Iterator[tuple[World, Task, str]]) -> list[Result]:
@@ -184,16 +205,23 @@ def main() -> None:
     arguments.add_argument("--tasks", type=int, default=60, help="of each family")
     arguments.add_argument("--kinds", nargs="+", choices=KINDS, default=["held out"])
     arguments.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
+    arguments.add_argument("--without", nargs="+", default=[], help="leave out tasks with a word")
     arguments.add_argument("--json", type=Path, help="where to keep the failures")
     given = arguments.parse_args()
     with closing(atem.load(given.model, backend=given.backend)) as engine:
         results = {
-            kind: {name: run_all(engine, cases(kind, name, given.tasks)) for name in given.families}
+            kind: {name: run_all(engine, _asked(given, kind, name)) for name in given.families}
             for kind in given.kinds
         }
     print(table(results))
     if given.json:
         given.json.write_text(json.dumps(_failures(results), indent=1, ensure_ascii=False))
+
+
+def _asked(given: argparse.Namespace, kind: str, family: str) -> Iterator[tuple[World, Task, str]]:
+    for case in cases(kind, family, given.tasks):
+        if not holds(case, given.without):
+            yield case
 
 
 def _failures(results: dict[str, dict[str, list[Result]]]) -> dict[str, list[dict[str, Any]]]:
@@ -204,8 +232,7 @@ def _failures(results: dict[str, dict[str, list[Result]]]) -> dict[str, list[dic
 
 
 def _plain(result: Result) -> dict[str, Any]:
-    kept = vars(result) | {"messages": [str(message) for message in result.messages]}
-    return {name: value for name, value in kept.items() if name != "tools"}
+    return vars(result) | {"messages": [str(message) for message in result.messages]}
 
 
 if __name__ == "__main__":
