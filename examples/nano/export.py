@@ -4,7 +4,7 @@ Rules: names and schemas are model.md 3.1 and 4.1, so that whatever reads the
 released model reads this one. Numbers are rounded to bfloat16 here, and
 evaluated as they are then.
 
-    python export.py --state build/train/step8000.pt --out build/nano
+    python export.py --state build/4/step6500.pt --out build/nano
 """
 
 from __future__ import annotations

@@ -153,7 +153,8 @@ class Nano(nn.Module):
 
     def logits(self, x: Tensor) -> Tensor:
         """Final norm, head, multiplier, cap."""
-        cap = CONFIG.final_logit_softcapping or math.inf
+        cap = CONFIG.final_logit_softcapping
+        assert cap is not None
         scores = self.lm_head(self.norm(x)) * CONFIG.output_multiplier
         return cap * torch.tanh(scores / cap)
 

@@ -1,7 +1,8 @@
-"""Muon: momentum whose every update is made orthogonal (Keller Jordan, 2024), in float32.
+"""Muon: momentum whose every update is made orthogonal, about (Keller Jordan, 2024).
 
-Rules: for matrices only. Those of one shape are worked on together, because
-hundreds of tiny products are slower than a few larger ones.
+Rules: for matrices only, each with a gradient, and in their own precision.
+Those of one shape are worked on together, because hundreds of tiny products
+are slower than a few larger ones; their momentum is kept with the first.
 """
 
 from __future__ import annotations
@@ -18,14 +19,19 @@ if TYPE_CHECKING:
 
 
 class Muon(torch.optim.Optimizer):
-    """``lr`` is the size of an update in every direction of a matrix."""
+    """``lr`` is about the size of an update in every direction of a matrix.
+
+    A matrix of more rows than columns is updated by sqrt(rows / columns) times that.
+    """
 
     def __init__(self, params: Iterable[Tensor], lr: float, momentum: float = 0.95) -> None:
         super().__init__(params, {"lr": lr, "momentum": momentum})
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:
-        """One update of everything that has a gradient."""
+        """One update of every matrix; a closure is refused (TypeError)."""
+        if closure is not None:
+            raise TypeError("Muon takes no closure: call backward() before step()")
         for group in self.param_groups:
             shapes: dict[torch.Size, list[Tensor]] = defaultdict(list)
             for param in group["params"]:

@@ -1,8 +1,9 @@
 """A start set by hand: four attention heads that copy, so that training need not find them first.
 
 Rules: only starting values; everything is trained afterwards. The residual
-stream is divided at the start: dimension 0 holds a constant, 1 to 63 the token,
-64 to 95 the token before, 96 to 127 the one before that.
+stream is divided at the start: dimension 0 holds a constant, the rest of the
+first half the token, the third quarter the token before, the last the one
+before that.
 """
 
 from __future__ import annotations
@@ -11,15 +12,18 @@ import math
 from typing import TYPE_CHECKING, Final
 
 import torch
-from model import WIDTH, frequencies
+from model import CONFIG, WIDTH, frequencies
 
 if TYPE_CHECKING:
     from model import Nano
     from torch import Tensor
 
-TOKEN: Final = slice(1, 64)
-BEFORE: Final = slice(64, 96)
-BEFORE_THAT: Final = slice(96, 128)
+HIDDEN: Final = CONFIG.hidden_size
+TOKEN: Final = slice(1, HIDDEN - 2 * WIDTH)
+BEFORE: Final = slice(TOKEN.stop, TOKEN.stop + WIDTH)
+BEFORE_THAT: Final = slice(BEFORE.stop, HIDDEN)
+CODED: Final = TOKEN.stop - TOKEN.start
+"""Dimensions that hold the token; behind it, WIDTH hold a code of it."""
 PAIRS: Final = 4
 """Fast pairs of rope that tell neighbours apart."""
 
@@ -32,7 +36,7 @@ def set_by_hand(model: Nano) -> None:
         layer.post_feedforward_layernorm.weight.fill_(-0.6)
         layer.self_attn.gate_proj.weight.zero_()
     _embed(model)
-    code = torch.randn(WIDTH, 63) / math.sqrt(63)
+    code = torch.randn(WIDTH, CODED) / math.sqrt(CODED)
     _look_back(model, code)
     _look_up(model, code)
 
@@ -63,7 +67,7 @@ def _look_back(model: Nano, code: Tensor) -> None:
 
 def _constant(turned: int) -> Tensor:
     """Weights [D, d] that read the constant and point where ``turned`` positions lead."""
-    weights = 0.01 * torch.randn(WIDTH, 128)
+    weights = 0.01 * torch.randn(WIDTH, HIDDEN)
     angles = frequencies()[:PAIRS] * turned
     weights[:PAIRS, 0] = angles.cos()
     weights[WIDTH // 2 : WIDTH // 2 + PAIRS, 0] = angles.sin()
@@ -82,7 +86,8 @@ def _look_up(model: Nano, code: Tensor) -> None:
     k[:half, BEFORE], k[half:WIDTH, BEFORE_THAT] = torch.eye(WIDTH)[:half], torch.eye(WIDTH)[half:]
     q[2 * WIDTH : 3 * WIDTH], k[WIDTH:] = 0.0, 0.0
     q[2 * WIDTH : 3 * WIDTH, TOKEN], k[WIDTH:, BEFORE] = code, torch.eye(WIDTH)
-    for head, kv, first in ((0, 0, 1), (2, 1, 32)):  # each copies half of the token
-        copied = torch.eye(128)[first : first + WIDTH]
+    halves = (0, 0, TOKEN.start), (2, 1, TOKEN.stop - WIDTH)
+    for head, kv, first in halves:  # each copies one of the token
+        copied = torch.eye(HIDDEN)[first : first + WIDTH]
         attention.v_proj.weight[kv * WIDTH : (kv + 1) * WIDTH] = copied
         attention.o_proj.weight[:, head * WIDTH : (head + 1) * WIDTH] += copied.T

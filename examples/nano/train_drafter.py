@@ -48,6 +48,12 @@ FADING: Final = 0.85
 PLACES: Final = 24
 """Blocks that are trained in one conversation."""
 
+TOGETHER: Final = 4
+"""Conversations of a step."""
+
+REPORTED: Final = 100
+"""Steps between two reports, each the mean loss of all conversations since the last."""
+
 
 def written_by_nano(model: Path, kind: str, each: int) -> list[Sample]:
     """Conversations of ``each`` tasks of every family, with what nano wrote marked."""
@@ -102,7 +108,7 @@ def training(tokenizer: atem.Tokenizer, seed: int) -> Iterator[Sample]:
 def train(
     nano: Nano, drawn: Iterator[tuple[Sample, torch.Tensor]], steps: int, seed: int, mask_id: int
 ) -> Drafter:
-    """Four conversations a step; the rate falls over the second half."""
+    """Some conversations a step; the rate falls over the second half."""
     torch.manual_seed(seed)
     draws = random.Random(seed)  # noqa: S311 - the same every time
     drafter = Drafter()
@@ -113,21 +119,22 @@ def train(
     ]
     losses: list[float] = []
     for step in range(steps):
-        for sample, seen in islice(drawn, 4):
+        for sample, seen in islice(drawn, TOGETHER):
             possible = starts(sample)
             places = torch.tensor(sorted(draws.sample(possible, min(PLACES, len(possible)))))
             logits = drafter(nano, torch.tensor(sample.ids), seen, places, mask_id)
-            loss = faded(logits, targets(sample, places)) / 4
-            loss.backward()
-            losses.append(4 * loss.item())
+            loss = faded(logits, targets(sample, places))
+            (loss / TOGETHER).backward()
+            losses.append(loss.item())
         for optimizer in updates:
             for group in optimizer.param_groups:
                 rate = group.setdefault("rate", group["lr"])
                 group["lr"] = rate * min(1.0, 2 * (1 - step / steps))
             optimizer.step()
             optimizer.zero_grad()
-        if step % 100 == 99:
-            print(f"step {step + 1} loss {sum(losses[-400:]) / 400:.3f}", flush=True)
+        if (step + 1) % REPORTED == 0:
+            recent = losses[-REPORTED * TOGETHER :]
+            print(f"step {step + 1} loss {sum(recent) / len(recent):.3f}", flush=True)
     return drafter
 
 
