@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Sequence
 
+    from phrasing import Phrasings
+    from words import Split
+
 STRENGTHS: Final = ("low", "medium", "high", "xhigh")
-LAST_STAGE: Final = 4
 READ_ONLY_SHARE: Final = 0.15
 """Of the conversations; they lack the tool that writes."""
 
@@ -46,10 +48,10 @@ class Conversation:
 
     def wrong(self, task: Task) -> None:
         """A turn that was rejected, and the feedback on it."""
-        if task.wrong is None:
+        if (turn := task.wrong_turn) is None:
             return
         self.untrained.add(self.turns)
-        parsed = self._write(Turn((task.wrong,), plan=next(iter(task.steps())).plan))
+        parsed = self._write(turn)
         if not parsed.rejected or parsed.calls:
             raise AssertionError(f"{task.wrong} was to be rejected")
         self.messages += map(self.tools.feedback, parsed.rejected)
@@ -94,40 +96,80 @@ def _call_text(call: Call) -> str:
     )
 
 
+class Stage(NamedTuple):
+    """What a stage of training draws."""
+
+    weights: dict[str, float]
+    """How often each family comes, beside the others."""
+    more: bool = True
+    """Whether the bodies of phrasing.MORE are asked with."""
+    spliced: bool = True
+    """Whether words are also spliced from parts of others."""
+    pieces: bool = False
+    """Whether words are also put together from the tokenizer's pieces."""
+    requests: bool = False
+    """Whether words of requests are names and contents too, of whichever split."""
+
+
+_WEIGHTS: Final = {
+    "list": (0.7, 0.9, 1.1, 0.9), "read": (1.4, 1.2, 1.2, 1.6), "search": (1.1, 0.9, 1.2, 1.2),
+    "write": (0.8, 1.3, 1.2, 1.2), "calculate": (0.6, 1.3, 0.7, 0.7), "chain": (1.6, 1.3, 1.8, 2.0),
+    "parallel": (1.6, 2.4, 2.8, 3.0), "error": (1.5, 2.0, 1.8, 2.2),
+    "rejected": (0.8, 0.8, 1.0, 0.9), "none": (0.5, 0.7, 0.7, 0.8), "chat": (0.5, 0.9, 1.1, 0.9),
+}  # fmt: skip
+"""Each family's in the four stages."""
+
+_FIRST, _SECOND, _THIRD, _FOURTH = (
+    dict(zip(_WEIGHTS, each, strict=True)) for each in zip(*_WEIGHTS.values(), strict=True)
+)
+
+STAGES: Final = {
+    1: Stage(_FIRST, more=False, spliced=False),
+    2: Stage(_SECOND),
+    3: Stage(_THIRD, pieces=True),
+    4: Stage(_FOURTH, pieces=True, requests=True),
+}
+"""The stages of training, in their order."""
+
+PLAIN: Final = Stage(_THIRD, spliced=False)
+"""Words as they are, in all phrasings: what is measured, and what the drafter learns from."""
+
+
 class Draw(NamedTuple):
     """How conversations are drawn: words and phrasings of which split, families, how many tasks."""
 
-    words: str = "train"
-    phrasings: str = "train"
+    words: Split = "train"
+    phrasings: Phrasings = "train"
     families: tuple[str, ...] = tuple(FAMILIES)
     tasks: tuple[int, ...] = (1, 1, 1, 2, 2, 3, 4, 5)
-    spliced: bool = False
-    stage: int = 3
+    stage: Stage = PLAIN
     pieces: tuple[str, ...] = ()
+    """The tokenizer's, for a stage that takes them."""
 
-    def maker(self, seed: random.Random, world: World) -> Maker:
+    def maker(self, rng: random.Random, world: World) -> Maker:
         """What the families are given."""
-        requests = self.stage == LAST_STAGE and self.words == "train"
-        words = Words(seed, self.words, self.spliced, self.pieces, requests)  # type: ignore[arg-type]
-        return Maker(words, world, self.phrasings, self.stage)
+        pieces = self.pieces if self.stage.pieces else ()
+        requests = self.stage.requests and self.words == "train"
+        words = Words(rng, self.words, self.stage.spliced, pieces, requests)
+        return Maker(words, world, self.phrasings, self.stage.more)
 
 
-def tasks_of(draw: Draw, seed: random.Random) -> tuple[World, list[Task]]:
+def tasks_of(draw: Draw, rng: random.Random) -> tuple[World, list[Task]]:
     """A folder and the tasks in it."""
     world = World()
-    maker = draw.maker(seed, world)
-    weights = [FAMILIES[name][draw.stage] for name in draw.families]
-    names = seed.choices(draw.families, weights, k=seed.choice(draw.tasks))
-    return world, [FAMILIES[name][0](maker) for name in names]
+    maker = draw.maker(rng, world)
+    weights = [draw.stage.weights[name] for name in draw.families]
+    names = rng.choices(draw.families, weights, k=rng.choice(draw.tasks))
+    return world, [FAMILIES[name](maker) for name in names]
 
 
-def conversation(draw: Draw, seed: random.Random) -> Conversation:
+def conversation(draw: Draw, rng: random.Random) -> Conversation:
     """A whole conversation, drawn again where its tasks clash."""
     while True:
-        world, tasks = tasks_of(draw, seed)
-        made = Conversation(seed.choice(STRENGTHS), _tools(seed, tasks), world)
-        if made.tools is READ_ONLY and seed.random() < 0.4:
-            tasks.append(unwritable(draw.maker(seed, world)))
+        world, tasks = tasks_of(draw, rng)
+        made = Conversation(rng.choice(STRENGTHS), _tools(rng, tasks), world)
+        if made.tools is READ_ONLY and rng.random() < 0.4:
+            tasks.append(unwritable(draw.maker(rng, world)))
         try:
             for task in tasks:
                 play(made, task)
@@ -136,9 +178,9 @@ def conversation(draw: Draw, seed: random.Random) -> Conversation:
         return made
 
 
-def _tools(seed: random.Random, tasks: Sequence[Task]) -> atem.ToolSet:
-    writes = any(task.writes for task in tasks)
-    return READ_ONLY if not writes and seed.random() < READ_ONLY_SHARE else TOOLS
+def _tools(rng: random.Random, tasks: Sequence[Task]) -> atem.ToolSet:
+    writes = any(task.writable for task in tasks)
+    return READ_ONLY if not writes and rng.random() < READ_ONLY_SHARE else TOOLS
 
 
 def play(made: Conversation, task: Task) -> None:

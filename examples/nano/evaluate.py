@@ -118,8 +118,7 @@ def run(engine: Engine, world: World, task: Task, strength: str) -> Result:
 
 def tools_for(folder: Path, task: Task) -> atem.ToolSet:
     """The real tools; without the one that writes where none is to fit."""
-    cannot = task.family == "none" and task.writes
-    return atem.ToolSet([*file_tools(folder, allow_write=not cannot), calculate])
+    return atem.ToolSet([*file_tools(folder, allow_write=task.writable is not False), calculate])
 
 
 def _write_files(folder: Path, world: World) -> None:

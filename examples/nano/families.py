@@ -15,6 +15,7 @@ import phrasing
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from phrasing import Phrasings
     from words import Words
     from world import World
 
@@ -50,33 +51,46 @@ Steps: TypeAlias = "Callable[[], Iterator[Turn]]"
 
 @dataclass(frozen=True)
 class Task:
-    """A request and the turns that it takes. ``wrong`` is a call that is rejected before them."""
+    """A request and the turns that it takes. ``wrong`` is a call that is rejected before them.
+
+    ``writable`` says whether write_file has to be there (True), has to be
+    missing (False), or does not matter (None).
+    """
 
     family: str
     request: str
     steps: Steps
     wrong: Call | None = None
-    writes: bool = False
+    writable: bool | None = None
+
+    @property
+    def wrong_turn(self) -> Turn | None:
+        """The turn that is rejected, thought as the first of the right ones is."""
+        if self.wrong is None:
+            return None
+        return Turn((self.wrong,), plan=next(iter(self.steps())).plan)
 
 
 @dataclass(frozen=True)
 class Maker:
-    """What a family is given: words, the folder, and which phrasings it may use."""
+    """What a family is given: words, the folder, and which phrasings it may use.
+
+    ``more`` adds those that the first stage of training leaves out.
+    """
 
     words: Words
     world: World
-    phrasings: str
-    stage: int = 2
+    phrasings: Phrasings
+    more: bool
 
     def ask(self, kind: str, **places: str) -> str:
         """A request of ``kind`` with its places filled."""
-        return phrasing.template(self.words.random, kind, self.phrasings, self.stage).format(
-            **places
-        )
+        found = phrasing.template(self.words.rng, kind, self.phrasings, more=self.more)
+        return found.format(**places)
 
     def chance(self, share: float) -> bool:
         """True in ``share`` of the cases."""
-        return self.words.random.random() < share
+        return self.words.rng.random() < share
 
     def new_path(self, path: str = "") -> str:
         """A path where no file is yet."""
@@ -86,17 +100,17 @@ class Maker:
 
     def file(self, path: str = "", key: str = "") -> tuple[str, str, str]:
         """Makes a file of lines; its path, one of its keys (or ``key``) and that key's line."""
-        count = self.words.random.choice((1, 2, 2, 3, 3, 4))
+        count = self.words.rng.choice((1, 2, 2, 3, 3, 4))
         keys = self.words.keys(count)
         if key and all(other.split()[0] != key.split(maxsplit=1)[0] for other in keys):
-            keys[self.words.random.randrange(count)] = key
+            keys[self.words.rng.randrange(count)] = key
         elif key:
             keys = [key]
         lines = {each: f"{each}: {self.words.value()}" for each in keys}
         path = self.new_path(path)
         end = "\n" if self.chance(0.5) else ""
         self.world.files[path] = "\n".join(lines.values()) + end
-        asked = key or self.words.random.choice(keys)
+        asked = key or self.words.rng.choice(keys)
         return path, asked, lines[asked]
 
 
@@ -129,7 +143,7 @@ def listing(maker: Maker) -> Task:
         maker.file(maker.words.file())
         return Task("list", maker.ask("list_here"), lambda: _list(maker.world, "."))
     folder = maker.words.folder()
-    for _ in range(maker.words.random.choice((1, 2, 3, 3, 4))):
+    for _ in range(maker.words.rng.choice((1, 2, 3, 3, 4))):
         inside = "" if maker.chance(0.85) else f"{maker.words.name()}/"
         maker.file(f"{folder}/{inside}{maker.words.file()}")
     return Task("list", maker.ask("list", folder=folder), lambda: _list(maker.world, folder))
@@ -146,7 +160,7 @@ def search(maker: Maker) -> Task:
     text = maker.words.word()
     if maker.chance(0.3):
         text += " " + maker.words.word()
-    for _ in range(0 if maker.chance(0.1) else maker.words.random.choice((1, 2, 2, 3))):
+    for _ in range(0 if maker.chance(0.1) else maker.words.rng.choice((1, 2, 2, 3))):
         _plant(maker, text)
     return Task("search", maker.ask("search", text=text), lambda: _search(maker.world, text))
 
@@ -172,7 +186,7 @@ def write(maker: Maker) -> Task:
     """Write a short file."""
     path, text = maker.new_path(), maker.words.text()
     request = maker.ask("write", path=path, text=text)
-    return Task("write", request, lambda: _write(path, text), writes=True)
+    return Task("write", request, lambda: _write(path, text), writable=True)
 
 
 def _write(path: str, text: str) -> Iterator[Turn]:
@@ -183,7 +197,7 @@ def _write(path: str, text: str) -> Iterator[Turn]:
 
 def calculation(maker: Maker) -> Task:
     """Add or multiply with the tool."""
-    kind = maker.words.random.choice(("sum", "product", "formula"))
+    kind = maker.words.rng.choice(("sum", "product", "formula"))
     if kind == "formula":
         formula = _formula(maker)
         return Task("calculate", maker.ask(kind, formula=formula), lambda: _work_out(formula))
@@ -197,7 +211,7 @@ def _formula(maker: Maker) -> str:
     gap = " " if maker.chance(0.7) else ""
     formula = numbers[0]
     for number in numbers[1:]:
-        formula += f"{gap}{maker.words.random.choice('++**-')}{gap}{number}"
+        formula += f"{gap}{maker.words.rng.choice('++**-')}{gap}{number}"
     return formula
 
 
@@ -217,7 +231,7 @@ def _equation(formula: str) -> str:
 def chain(maker: Maker) -> Task:
     """List a folder, pick the file by a word of its name, read it, answer."""
     folder = maker.words.folder()
-    topics = maker.words.keys(maker.words.random.choice((1, 2, 2, 3, 3)))
+    topics = maker.words.keys(maker.words.rng.choice((1, 2, 2, 3, 3)))
     topics = [topic.split()[0] for topic in topics]
     paths = [_file_about(maker, folder, topic) for topic in topics]
     path, topic = paths[0], topics[0]
@@ -229,11 +243,11 @@ def chain(maker: Maker) -> Task:
 
 def _file_about(maker: Maker, folder: str, topic: str) -> str:
     ending = maker.words.file().rpartition(".")[2]
-    draw = maker.words.random.random()
+    draw = maker.words.rng.random()
     if draw < 0.6:
         return f"{folder}/{topic}.{ending}"
     other = maker.words.word() if draw < 0.85 else maker.words.number()
-    return f"{folder}/{topic}{maker.words.random.choice('-_')}{other}.{ending}"
+    return f"{folder}/{topic}{maker.words.rng.choice('-_')}{other}.{ending}"
 
 
 def _chain(folder: str, topic: str, path: str, key: str, line: str) -> Iterator[Turn]:
@@ -276,7 +290,7 @@ def error(maker: Maker) -> Task:
     """The path is misspelt; the tool's error names the nearest, which is right."""
     path, key, line = maker.file()
     folder, slash, _ = path.rpartition("/")
-    for _ in range(maker.words.random.choice((0, 1, 2))):
+    for _ in range(maker.words.rng.choice((0, 1, 2))):
         maker.file(f"{folder}{slash}{maker.words.file()}")
     wrong = _misspelt(maker, path)
     request = maker.ask("read", path=wrong, key=key)
@@ -295,11 +309,11 @@ def _misspelt(maker: Maker, path: str) -> str:
     """``path`` with two letters of its name's stem changed, doubled, swapped or dropped."""
     folder, slash, name = path.rpartition("/")
     stem, _, ending = name.rpartition(".")
-    random = maker.words.random
+    rng = maker.words.rng
     while True:
-        at = random.randrange(len(stem))
-        letter = random.choice("abcdefghijklmnopqrstuvwxyz")
-        changed = random.choice((
+        at = rng.randrange(len(stem))
+        letter = rng.choice("abcdefghijklmnopqrstuvwxyz")
+        changed = rng.choice((
             stem[:at] + stem[at + 1 :], stem[:at] + letter + stem[at + 1 :],
             stem[:at] + letter + stem[at:], stem[:at] + stem[at : at + 2][::-1] + stem[at + 2 :],
         ))  # fmt: skip
@@ -328,14 +342,14 @@ WRONG_PARAMETERS: Final = {
 
 def rejected(maker: Maker) -> Task:
     """The first call was wrong and was rejected; the feedback says how, and it is made right."""
-    base = maker.words.random.choice((read, read, listing, search, calculation))(maker)
+    base = maker.words.rng.choice((read, read, listing, search, calculation))(maker)
     first = next(iter(base.steps()))
     name, arguments = first.calls[0]
     if maker.chance(0.6):
-        wrong = maker.words.random.choice(WRONG_NAMES[name]), arguments
+        wrong = maker.words.rng.choice(WRONG_NAMES[name]), arguments
     else:
         values = list(arguments.values())
-        wrong = name, {maker.words.random.choice(WRONG_PARAMETERS[name]): values[0]}
+        wrong = name, {maker.words.rng.choice(WRONG_PARAMETERS[name]): values[0]}
 
     def steps() -> Iterator[Turn]:
         turns = base.steps()
@@ -364,7 +378,7 @@ def _refuse() -> Iterator[Turn]:
 
 def unwritable(maker: Maker) -> Task:
     """Something to write where there is no tool that writes."""
-    return Task("none", write(maker).request, _refuse, writes=True)
+    return Task("none", write(maker).request, _refuse, writable=False)
 
 
 FIXED: Final = {
@@ -378,7 +392,7 @@ FIXED: Final = {
 def chat(maker: Maker) -> Task:
     """Answer without a tool."""
     if maker.chance(0.25):
-        kind = maker.words.random.choice(list(FIXED))
+        kind = maker.words.rng.choice(list(FIXED))
         return _told(maker.ask(kind), FIXED[kind])
     text = maker.words.text()
     return _told(maker.ask("say", text=text), text)
@@ -388,12 +402,8 @@ def _told(request: str, answer: str) -> Task:
     return Task("chat", request, lambda: iter([Turn(answer=answer, plan="No tool is needed.")]))
 
 
-FAMILIES: Final[dict[str, tuple[Callable[[Maker], Task], float, float, float, float]]] = {
-    "list": (listing, 0.7, 0.9, 1.1, 0.9), "read": (read, 1.4, 1.2, 1.2, 1.6),
-    "search": (search, 1.1, 0.9, 1.2, 1.2), "write": (write, 0.8, 1.3, 1.2, 1.2),
-    "calculate": (calculation, 0.6, 1.3, 0.7, 0.7), "chain": (chain, 1.6, 1.3, 1.8, 2.0),
-    "parallel": (parallel, 1.6, 2.4, 2.8, 3.0), "error": (error, 1.5, 2.0, 1.8, 2.2),
-    "rejected": (rejected, 0.8, 0.8, 1.0, 0.9), "none": (none, 0.5, 0.7, 0.7, 0.8),
-    "chat": (chat, 0.5, 0.9, 1.1, 0.9),
+FAMILIES: Final[dict[str, Callable[[Maker], Task]]] = {
+    "list": listing, "read": read, "search": search, "write": write, "calculate": calculation,
+    "chain": chain, "parallel": parallel, "error": error, "rejected": rejected, "none": none,
+    "chat": chat,
 }  # fmt: skip
-"""Each family with its weights in the four stages of training."""

@@ -9,13 +9,15 @@ in ways that were never seen. Bodies in NEW are in no training conversation.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from zlib import crc32
 
 from words import HELD_OUT
 
 if TYPE_CHECKING:
     import random
+
+Phrasings: TypeAlias = Literal["train", "held_out", "new"]
 
 OPENINGS: Final = (
     "", "", "", "Please ", "Hi, ", "Now ", "OK, ", "Next: ", "One thing: ", "Then ",
@@ -277,7 +279,7 @@ MORE: Final[dict[str, tuple[str, ...]]] = {
         "[show|make] a [film|chart|table] of {word}",
     ),
 }  # fmt: skip
-"""Bodies that training adds from its second stage on."""
+"""Bodies that a stage of training adds, or leaves out."""
 
 NEW: Final[dict[str, tuple[str, ...]]] = {
     "read": (
@@ -318,21 +320,21 @@ NEW: Final[dict[str, tuple[str, ...]]] = {
 _CHOICE: Final = re.compile(r"\[([^\[\]]*)\]")
 
 
-def template(random: random.Random, kind: str, split: str, stage: int = 2) -> str:
-    """A request of ``kind`` with its places still open; ``split`` may also be "new"."""
-    bodies = (*BODIES[kind], *MORE.get(kind, ())) if stage > 1 else BODIES[kind]
+def template(rng: random.Random, kind: str, split: Phrasings, *, more: bool = True) -> str:
+    """A request of ``kind`` with its places still open; one of MORE only if ``more``."""
+    bodies = (*BODIES[kind], *(MORE.get(kind, ()) if more else ()))
     if split == "new":
-        return random.choice(OPENINGS) + _opened("", random.choice(NEW[kind]))
+        return rng.choice(OPENINGS) + _opened("", rng.choice(NEW[kind]))
     while True:
-        found = _composed(random, random.choice(bodies))
+        found = _composed(rng, rng.choice(bodies))
         if (crc32(found.encode()) % HELD_OUT == 0) == (split == "held_out"):
             return found
 
 
-def _composed(random: random.Random, body: str) -> str:
-    chosen = _CHOICE.sub(lambda found: random.choice(found[1].split("|")), body)
-    opening = random.choice(OPENINGS)
-    return _opened(opening, " ".join(chosen.split())) + random.choice(ENDINGS)
+def _composed(rng: random.Random, body: str) -> str:
+    chosen = _CHOICE.sub(lambda found: rng.choice(found[1].split("|")), body)
+    opening = rng.choice(OPENINGS)
+    return _opened(opening, " ".join(chosen.split())) + rng.choice(ENDINGS)
 
 
 def _opened(opening: str, body: str) -> str:

@@ -1,18 +1,19 @@
 r"""Trains nano: conversations on the fly, Muon and AdamW, a checkpoint every few hundred steps.
 
 Rules: everything follows from the seed and the step count; time decides
-nothing. Two phases: copying alone, then all families. The rate is constant and
-then falls to nothing over the last ``--decay`` steps, so that an interrupted run,
-or one that is to be longer, goes on from its last state with ``--resume``.
+nothing. There are four stages, each begun with the weights of the one before;
+the first learns copying alone before all families. In a stage the rate is
+constant and then falls, to 2 % at the lowest, over the last ``--decay`` steps;
+more of them than ``--steps`` begin at a part of the full rate. A run that was
+stopped, or is to be longer, goes on from its last state with ``--resume``.
 
     OMP_WAIT_POLICY=passive GOMP_SPINCOUNT=0 OMP_NUM_THREADS=2 \
-        python train.py --steps 6000 --decay 2500 --out build/train
+        python train.py --stage 1 --out build/1 --steps 6000 --decay 3250
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import random
 import time
 from itertools import islice
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import torch
-from conversations import Draw, Sample, conversation, sample
+from conversations import STAGES, Draw, Sample, conversation, sample
 from model import CONFIG, Nano
 from muon import Muon
 from start import set_by_hand
@@ -41,24 +42,26 @@ POOL: Final = 48
 """Conversations that are drawn, sorted by length and cut into batches at a time."""
 
 WARM_UP: Final = 40
-COPYING: Final = 150
-"""Steps of the first phase."""
+LOWEST: Final = 0.02
+"""Of the full rate."""
 
-COPY: Final = Draw(families=("chat",), tasks=(6,), stage=1)
-STAGES: Final = {stage: Draw(stage=stage, spliced=stage > 1) for stage in range(1, 5)}
+COPYING: Final = 150
+"""Steps of copying alone, with which the first stage begins."""
+
+COPY: Final = Draw(families=("chat",), tasks=(6,), stage=STAGES[1])
 RATES: Final = {"matrices": 0.02, "head": 0.003, "norms": 0.003, "embedding": 0.04}
 
 
 def batches(tokenizer: atem.Tokenizer, seed: int, stage: int) -> Iterator[list[Sample]]:
     """Batches without end. The first of stage 1 are of copying alone."""
-    draws = random.Random(seed)  # noqa: S311 - the same every time
-    usual = STAGES[stage]._replace(pieces=letter_pieces(tokenizer) if stage > 2 else ())
+    rng = random.Random(seed)  # noqa: S311 - the same every time
+    usual = Draw(stage=STAGES[stage], pieces=letter_pieces(tokenizer))
     made = 0
     while True:
         draw = COPY if stage == 1 and made < COPYING else usual
-        pool = [sample(conversation(draw, draws), tokenizer) for _ in range(POOL)]
+        pool = [sample(conversation(draw, rng), tokenizer) for _ in range(POOL)]
         cut = list(_cut(sorted(pool, key=lambda each: len(each.ids))))
-        draws.shuffle(cut)
+        rng.shuffle(cut)
         made += len(cut)
         yield from cut
 
@@ -114,18 +117,22 @@ def optimizers(model: Nano) -> list[torch.optim.Optimizer]:
 
 def share(step: int, plan: Plan) -> float:
     """The rate at ``step`` as a part of the full one."""
-    return min(1.0, (step + 1) / WARM_UP, max(0.02, (plan.steps - step) / plan.decay))
+    return min(1.0, (step + 1) / WARM_UP, max(LOWEST, (plan.steps - step) / plan.decay))
 
 
 class Plan(NamedTuple):
-    """Steps in all, steps over which the rate falls, seed, steps between two saved states."""
+    """One stage of training."""
 
+    stage: int
     steps: int
+    """In all."""
     decay: int
+    """Steps over which the rate falls."""
     seed: int
     keep: int
-    stage: int = 2
+    """Steps between two saved states."""
     stop: int | None = None
+    """The step to stop at before the end."""
 
 
 def train(
@@ -144,7 +151,7 @@ def train(
         model.load_state_dict(torch.load(start, weights_only=True))
     updates = optimizers(model)
     first = _resume(resume, model, updates) if resume else 0
-    mean, seen, begun = math.log(1024) if not resume else 0.0, 0, time.monotonic()
+    mean, seen, begun = None, 0, time.monotonic()
     end = plan.stop or plan.steps
     stream = islice(batches(tokenizer, plan.seed, plan.stage), first, end)
     for step, batch in enumerate(stream, first):
@@ -158,7 +165,7 @@ def train(
             optimizer.step()
             optimizer.zero_grad()
         seen += ids.numel()
-        mean += 0.03 * (loss.item() - mean)
+        mean = loss.item() if mean is None else mean + 0.03 * (loss.item() - mean)
         if step % 25 == 0:
             _report(step, mean, seen, time.monotonic() - begun)
         if (step + 1) % plan.keep == 0 or step + 1 == end:
@@ -202,13 +209,13 @@ def main() -> None:
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--keep", type=int, default=250, help="steps between two saved states")
     arguments.add_argument("--stop", type=int, help="the step to stop before the end at")
-    arguments.add_argument("--stage", type=int, choices=STAGES, default=1)
+    arguments.add_argument("--stage", type=int, choices=STAGES, required=True)
     arguments.add_argument("--start", type=Path, help="weights to begin with, of another stage")
     arguments.add_argument("--resume", type=Path, help="a resume.pt to go on from")
     given = arguments.parse_args()
     given.out.mkdir(parents=True, exist_ok=True)
     tokenizer = wrap(Tokenizer.from_file(str(given.tokenizer)))
-    plan = Plan(given.steps, given.decay, given.seed, given.keep, given.stage, given.stop)
+    plan = Plan(given.stage, given.steps, given.decay, given.seed, given.keep, given.stop)
     train(tokenizer, given.out, plan, start=given.start, resume=given.resume)
 
 

@@ -100,9 +100,9 @@ def confirmed(nano: Nano, drawn: Iterator[Sample]) -> Iterator[tuple[Sample, tor
 
 def training(tokenizer: atem.Tokenizer, seed: int) -> Iterator[Sample]:
     """Conversations of one task, from the seed."""
-    draws = random.Random(seed)  # noqa: S311 - the same every time
+    rng = random.Random(seed)  # noqa: S311 - the same every time
     while True:
-        yield sample_of(conversation(Draw(tasks=(1,)), draws), tokenizer)
+        yield sample_of(conversation(Draw(tasks=(1,)), rng), tokenizer)
 
 
 def train(
@@ -110,7 +110,7 @@ def train(
 ) -> Drafter:
     """Some conversations a step; the rate falls over the second half."""
     torch.manual_seed(seed)
-    draws = random.Random(seed)  # noqa: S311 - the same every time
+    rng = random.Random(seed)  # noqa: S311 - the same every time
     drafter = Drafter()
     params = list(drafter.parameters())
     updates = [
@@ -121,7 +121,7 @@ def train(
     for step in range(steps):
         for sample, seen in islice(drawn, TOGETHER):
             possible = starts(sample)
-            places = torch.tensor(sorted(draws.sample(possible, min(PLACES, len(possible)))))
+            places = torch.tensor(sorted(rng.sample(possible, min(PLACES, len(possible)))))
             logits = drafter(nano, torch.tensor(sample.ids), seen, places, mask_id)
             loss = faded(logits, targets(sample, places))
             (loss / TOGETHER).backward()

@@ -1,8 +1,9 @@
 # ruff: noqa: E501 - lists of words read best as words
 """Words, names, paths and lines, drawn so widely that copying them must be learnt.
 
-Rules: every word belongs to one split by its checksum, so a word that is held
-out is in no training conversation. Nothing here knows what a task is.
+Rules: every word belongs to one split by its checksum. A word that is held out
+is drawn in no training conversation, but for those of REQUEST_WORDS, which the
+last stage draws of either split. Nothing here knows what a task is.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from zlib import crc32
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable
 
 Split: TypeAlias = Literal["train", "held_out"]
 
@@ -104,7 +106,7 @@ def split_of(text: str) -> Split:
 class Words:
     """What tasks are filled with: of one split, from one stream of random numbers."""
 
-    random: random.Random
+    rng: random.Random
     split: Split
     spliced: bool = False
     """Whether parts of words are put together to new ones."""
@@ -112,68 +114,71 @@ class Words:
     """Pieces that words are also put together from, so that each of them is copied."""
     requests: bool = False
     """Whether words of requests are drawn as well."""
-    pool: list[str] = field(default_factory=lambda: COMMON)
+    pool: list[str] = field(init=False)
     """The common words; a few alone at times, so that they come again in other places."""
 
     def __post_init__(self) -> None:
         """With pieces, half of the folders have few common words."""
-        if self.pieces and self.random.random() < 0.5:
-            self.pool = self.random.sample(COMMON, FEW)
+        few = self.pieces and self.rng.random() < 0.5
+        self.pool = self.rng.sample(COMMON, FEW) if few else COMMON
 
     def word(self) -> str:
         """One word of letters."""
-        if self.requests and self.random.random() < 0.03:
-            return self.random.choice(REQUEST_WORDS)
-        if self.pieces and self.random.random() < 0.35:
+        if self.requests and self.rng.random() < 0.03:
+            return self.rng.choice(REQUEST_WORDS)
+        if self.pieces and self.rng.random() < 0.35:
             return self._of_split(self._joined)
-        if self.spliced and self.random.random() < 0.3:
+        if self.spliced and self.rng.random() < 0.3:
             return self._of_split(self._parts)
         kinds = (self._common, self._syllables, self._letters, self._accented)
-        return self._of_split(self.random.choices(kinds, (60, 27, 12, 1))[0])
+        return self._of_split(self.rng.choices(kinds, (60, 27, 12, 1))[0])
 
     def number(self, digits: int = 0) -> str:
         """A whole number of 1 to 4 digits, or of ``digits``. Short ones belong to both splits."""
-        digits = digits or self.random.choices((1, 2, 3, 4), (2, 4, 3, 2))[0]
+        digits = digits or self.rng.choices((1, 2, 3, 4), (2, 4, 3, 2))[0]
         low = 10 ** (digits - 1)
-        draw = lambda: str(self.random.randrange(low, 10 * low))  # noqa: E731
+
+        def draw() -> str:
+            return str(self.rng.randrange(low, 10 * low))
+
         return self._of_split(draw) if digits > 2 else draw()
 
     def name(self) -> str:
         """A part of a path: a word, two words, or a word with a number."""
-        draw = self.random.random()
-        if draw < 0.65:
+        form = self.rng.random()
+        if form < 0.65:
             return self.word()
-        if draw < 0.88:
-            return self.word() + self.random.choice("-_-") + self.word()
-        return self.word() + self.random.choice(("", "-", "_")) + self.number()
+        if form < 0.88:
+            return self.word() + self.rng.choice("-_-") + self.word()
+        return self.word() + self.rng.choice(("", "-", "_")) + self.number()
 
     def file(self) -> str:
         """A file name with its ending."""
-        return f"{self.name()}.{self.random.choice(ENDINGS)}"
+        return f"{self.name()}.{self.rng.choice(ENDINGS)}"
 
     def folder(self) -> str:
         """A folder's path, seldom two deep."""
-        return self.name() if self.random.random() < 0.85 else f"{self.name()}/{self.name()}"
+        return self.name() if self.rng.random() < 0.85 else f"{self.name()}/{self.name()}"
 
     def path(self) -> str:
         """A file's path, half the time in a folder."""
-        return self.file() if self.random.random() < 0.55 else f"{self.folder()}/{self.file()}"
+        return self.file() if self.rng.random() < 0.55 else f"{self.folder()}/{self.file()}"
 
     def key(self) -> str:
         """What a line is about."""
-        return self.word() if self.random.random() < 0.75 else f"{self.word()} {self.word()}"
+        return self.word() if self.rng.random() < 0.75 else f"{self.word()} {self.word()}"
 
     def value(self) -> str:
         """What a line says about its key."""
         kinds = (self._phrase, self.number, self._amount, self._date, self.name, self._title)
-        return self.random.choices(kinds, (50, 15, 10, 5, 12, 8))[0]()
+        return self.rng.choices(kinds, (50, 15, 10, 5, 12, 8))[0]()
 
     def text(self) -> str:
         """A few words for a file or an answer, with a comma or a number now and then."""
-        words = [self.word() for _ in range(self.random.choice((1, 2, 2, 3, 3, 4)))]
-        if self.random.random() < 0.25:
+        words = [self.word() for _ in range(self.rng.choice((1, 2, 2, 3, 3, 4)))]
+        if self.rng.random() < 0.25:
             words.append(self.number())
-        if len(words) > 2 and self.random.random() < 0.2:
+        if len(words) > 2 and self.rng.random() < 0.2:
             words[1] += ","
         return " ".join(words)
 
@@ -185,47 +190,45 @@ class Words:
             found.setdefault(key.split()[0], key)
         return list(found.values())
 
-    def _of_split(self, draw: object) -> str:
-        while split_of(text := draw()) != self.split:  # type: ignore[operator]
+    def _of_split(self, draw: Callable[[], str]) -> str:
+        while split_of(text := draw()) != self.split:
             pass
         return text
 
     def _common(self) -> str:
-        return self.random.choice(self.pool)
+        return self.rng.choice(self.pool)
 
     def _joined(self) -> str:
         """One to three pieces."""
-        return "".join(self.random.choices(self.pieces, k=self.random.choice((1, 2, 2, 3))))
+        return "".join(self.rng.choices(self.pieces, k=self.rng.choice((1, 2, 2, 3))))
 
     def _parts(self) -> str:
         """The beginning of one word and the end of another, or two whole ones."""
-        one, two = self.random.choice(FRAGMENTS), self.random.choice(FRAGMENTS)
-        if self.random.random() < 0.4:
+        one, two = self.rng.choice(FRAGMENTS), self.rng.choice(FRAGMENTS)
+        if self.rng.random() < 0.4:
             return one + two
-        return one[: self.random.randint(2, len(one))] + two[-self.random.randint(2, len(two)) :]
+        return one[: self.rng.randint(2, len(one))] + two[-self.rng.randint(2, len(two)) :]
 
     def _syllables(self) -> str:
-        count = self.random.choice((2, 2, 3, 3, 4))
-        parts = [
-            self.random.choice(_CONSONANTS) + self.random.choice(_VOWELS) for _ in range(count)
-        ]
-        return "".join(parts) + self.random.choice(_CODAS)
+        count = self.rng.choice((2, 2, 3, 3, 4))
+        parts = [self.rng.choice(_CONSONANTS) + self.rng.choice(_VOWELS) for _ in range(count)]
+        return "".join(parts) + self.rng.choice(_CODAS)
 
     def _letters(self) -> str:
-        return "".join(self.random.choices(_LETTERS, k=self.random.randint(3, 7)))
+        return "".join(self.rng.choices(_LETTERS, k=self.rng.randint(3, 7)))
 
     def _accented(self) -> str:
-        return "".join(self.random.choices(_OTHERS + _LETTERS, k=self.random.randint(2, 4)))
+        return "".join(self.rng.choices(_OTHERS + _LETTERS, k=self.rng.randint(2, 4)))
 
     def _phrase(self) -> str:
-        return " ".join(self.word() for _ in range(self.random.choice((1, 1, 2, 2, 3))))
+        return " ".join(self.word() for _ in range(self.rng.choice((1, 1, 2, 2, 3))))
 
     def _title(self) -> str:
-        return " ".join(self.word().capitalize() for _ in range(self.random.choice((1, 2))))
+        return " ".join(self.word().capitalize() for _ in range(self.rng.choice((1, 2))))
 
     def _amount(self) -> str:
         return f"{self.number()} {self.word()}"
 
     def _date(self) -> str:
-        pick = self.random.randint
+        pick = self.rng.randint
         return f"20{pick(10, 39)}-{pick(1, 12):02}-{pick(1, 28):02}"
