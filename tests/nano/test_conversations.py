@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import random
 import tempfile
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import phrasing
 import pytest
-from conversations import Draw, conversation, marked, sample, tasks_of
+from conversations import STAGES, Draw, conversation, marked, sample, tasks_of
 from evaluate import KINDS, cases
 from families import FAMILIES, Clash
 from tokenizers import Tokenizer
-from words import Words, split_of
+from train import COPY, letter_pieces
+from words import REQUEST_WORDS, Words, split_of
 from world import READ_ONLY, TOOLS
 
 import atem
@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 
 TOKENIZER = wrap(Tokenizer.from_file(f"{located('nano')}/tokenizer.json"))
 EVERY = [*phrasing.BODIES]
+TRAINING = [
+    pytest.param(Draw(stage=stage, pieces=letter_pieces(TOKENIZER)), id=f"stage {number}")
+    for number, stage in STAGES.items()
+] + [pytest.param(COPY, id="copying")]
 
 
 def drawn(count: int, draw: Draw | None = None) -> list:
-    seed = random.Random(7)
-    return [conversation(draw or Draw(), seed) for _ in range(count)]
+    rng = random.Random(7)
+    return [conversation(draw or Draw(), rng) for _ in range(count)]
 
 
 def rendered(made, messages, **options) -> list[int]:
@@ -96,10 +100,10 @@ def test_a_turn_read_by_the_parser_is_the_turn_that_was_meant() -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_folder_in_memory_answers_as_the_real_tools_do(family: str, tmp_path: Path) -> None:
-    seed = random.Random(3)
+    rng = random.Random(3)
     for number in range(8):
         folder = tmp_path / str(number)
-        world, tasks = tasks_of(Draw(families=(family,), tasks=(1, 3)), seed)
+        world, tasks = tasks_of(Draw(families=(family,), tasks=(1, 3)), rng)
         for path, text in world.files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(text)
@@ -136,9 +140,9 @@ def test_nano_is_trained_on_the_declarations_of_the_agents_own_tools(writes: boo
 
 @pytest.mark.parametrize("kind", EVERY)
 def test_every_request_has_thirty_phrasings_and_none_is_in_both_splits(kind: str) -> None:
-    seed = random.Random(1)
+    rng = random.Random(1)
     found = {
-        split: {phrasing.template(seed, kind, split) for _ in range(1500)}
+        split: {phrasing.template(rng, kind, split) for _ in range(1500)}
         for split in ("train", "held_out")
     }
     assert len(found["train"]) >= 30
@@ -159,9 +163,52 @@ def test_evaluation_asks_the_same_every_time(kind: str) -> None:
         assert len(set(once)) > 1
 
 
+@pytest.mark.parametrize("draw", TRAINING)
+def test_training_asks_in_no_phrasing_that_is_held_out(monkeypatch, draw: Draw) -> None:
+    asked = watched(monkeypatch, phrasing, "template")
+    drawn(100, draw)
+    assert len(asked) >= 100
+    assert {split_of(each) for each in asked} == {"train"}
+
+
+@pytest.mark.parametrize("draw", TRAINING)
+def test_training_uses_no_word_that_is_held_out_but_requests_words_in_the_last_stage(
+    monkeypatch, draw: Draw
+) -> None:
+    words = watched(monkeypatch, Words, "word")
+    drawn(100, draw)
+    assert len(words) >= 500
+    held_out = {each for each in words if split_of(each) == "held_out"}
+    allowed = {each for each in REQUEST_WORDS if split_of(each) == "held_out"}
+    assert held_out == (allowed if draw.stage == STAGES[4] else set())
+
+
+@pytest.mark.parametrize("draw", TRAINING)
+def test_training_uses_no_number_of_three_digits_or_more_that_is_held_out(
+    monkeypatch, draw: Draw
+) -> None:
+    numbers = watched(monkeypatch, Words, "number")
+    drawn(100, draw)
+    assert {split_of(each) for each in numbers if len(each) > 2} == {"train"}
+
+
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_is_held_out_is_asked_in_no_training_conversation(family: str) -> None:
-    held = {task.request for _, task, _ in islice(cases("held out", family, 40), 40)}
-    trained = drawn(60, Draw(families=(family,)))
-    asked = {m.content for made in trained for m in made.messages if m.role == "user"}
-    assert not held & asked
+def test_what_is_measured_as_held_out_has_held_out_words_and_phrasings_alone(
+    monkeypatch, family: str
+) -> None:
+    words = watched(monkeypatch, Words, "word")
+    asked = watched(monkeypatch, phrasing, "template")
+    assert len([*cases("held out", family, 8)]) <= len(asked)
+    assert {split_of(each) for each in (*words, *asked)} == {"held_out"}
+
+
+def watched(monkeypatch, owner, name: str) -> list[str]:
+    """Everything that ``owner.name`` gives from now on."""
+    given, real = [], getattr(owner, name)
+
+    def kept(*args, **options):
+        given.append(real(*args, **options))
+        return given[-1]
+
+    monkeypatch.setattr(owner, name, kept)
+    return given

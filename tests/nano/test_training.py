@@ -80,6 +80,12 @@ def test_muon_follows_the_gradient() -> None:
     assert (param - target).norm() < 0.5 * before
 
 
+def test_muon_refuses_a_closure() -> None:
+    optimizer = Muon([torch.nn.Parameter(torch.zeros(2, 2))], lr=0.05)
+    with pytest.raises(TypeError, match="backward"):
+        optimizer.step(lambda: 0.0)
+
+
 @pytest.mark.parametrize("length", [5, 128, 129, 300])
 def test_attention_in_blocks_is_attention_under_the_windows_mask(length: int) -> None:
     torch.manual_seed(length)
