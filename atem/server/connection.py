@@ -143,8 +143,8 @@ class Connection:
         named = frame if lane is None else {**frame, "stream_id": lane}
         text = encode(named).decode("utf-8")
         patience = self._service.settings.slow_reader_seconds
-        async with self._sending:
-            await asyncio.wait_for(self._socket.send_text(text), patience)
+        async with self._sending, asyncio.timeout(patience):
+            await self._socket.send_text(text)
 
 
 def _lane(frame: Frame) -> str | None:

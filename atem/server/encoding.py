@@ -1,17 +1,22 @@
 """JSON on the socket.
 
 Rules: out is UTF-8 on one line. A lone surrogate, which Python strings may hold
-and UTF-8 may not, goes out as its escape. In is UTF-8 and strict JSON, neither
+and UTF-8 may not, goes out as its escape, and so does whatever a reader might
+take for the end of a line. In is UTF-8 and strict JSON, neither
 deep nor large.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from math import isfinite
 from typing import Any, Final, NoReturn
 
 from ..responses.faults import bad_value
+
+BREAKS: Final = re.compile("[\x85\u2028\u2029]")
+"""Ends of lines to some readers of event streams, though not to the standard."""
 
 DEPTH: Final = 64
 """Lists and objects within each other."""
@@ -23,10 +28,16 @@ ITEMS: Final = 20_000
 def encode(value: Any) -> bytes:
     """``value`` as JSON."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if BREAKS.search(text):
+        text = BREAKS.sub(_escaped, text)
     try:
         return text.encode()
     except UnicodeEncodeError:
         return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def decode(body: bytes) -> dict[str, Any]:

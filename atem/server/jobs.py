@@ -127,7 +127,8 @@ async def logged(service: Service, record: Record, after: int) -> AsyncGenerator
             return
         else:
             with suppress(TimeoutError):
-                await asyncio.wait_for(changed.wait(), SECONDS)
+                async with asyncio.timeout(SECONDS):
+                    await changed.wait()
 
 
 async def recover(store: Store) -> int:

@@ -133,7 +133,8 @@ class Service:
         """Wait until nothing is being written, but not for long."""
         if self.replies:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._idle.wait(), seconds)
+                async with asyncio.timeout(seconds):
+                    await self._idle.wait()
 
     def admit(self, headers: Mapping[str, str]) -> str:
         """In whose name a request with these headers asks. Raises ApiError (401, 403)."""

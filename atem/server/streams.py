@@ -73,6 +73,8 @@ class EventStream:
     async def _in_time(self, send: Send, part: bytes) -> None:
         message = {"type": "http.response.body", "body": part, "more_body": True}
         try:
-            await asyncio.wait_for(send(message), self._patience)
+            # Not wait_for: Python 3.11's may lose a cancellation that comes as it returns.
+            async with asyncio.timeout(self._patience):
+                await send(message)
         except TimeoutError:
             raise Gone from None

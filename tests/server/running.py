@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import threading
 import time
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from contextlib import contextmanager
 import httpx2
 
 from atem.server.app import create_app
-from atem.server.serving import Server, _config
+from atem.server.serving import Server, config_of, listen
 from atem.server.settings import Settings
 from atem.testing.script_file import PacedEngine
 from atem.testing.scripted import ScriptedEngine
@@ -85,8 +84,8 @@ def running(turns, **settings):
     settings = {"store": "memory", "running": 8, **settings}
     store = settings.pop("store") if not isinstance(settings["store"], str) else None
     app = create_app(engine, Settings(**settings), store=store)
-    server = Server(_config(app, app.state.service.settings), app.state.service)
-    with socket.create_server(("127.0.0.1", 0), backlog=2048) as listening:
+    server = Server(config_of(app, app.state.service.settings), app.state.service)
+    with listen("127.0.0.1", 0) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         wait(lambda: server.started or not thread.is_alive())

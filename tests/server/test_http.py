@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import socket
+import time
 
 import pytest
 from starlette.routing import Route
@@ -317,3 +318,12 @@ def test_a_server_that_has_no_loop_yet_can_be_made_and_thrown_away():
 
     app = create_app(ScriptedEngine([HELLO]), Settings(store="memory"))
     asyncio.run(app.state.service.close())
+
+
+def test_an_answer_does_not_wait_for_the_client_to_acknowledge_its_head(served):
+    took = []
+    for _ in range(10):
+        began = time.monotonic()
+        served.http.get("/health")
+        took.append(time.monotonic() - began)
+    assert sorted(took)[5] < 0.035  # a delayed acknowledgement takes 0.04
