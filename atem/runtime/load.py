@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..engine import Progress
 from ..errors import OptionError, OutOfMemory, RopeUndecided
 from .backends import choose, needs_of
-from .embedded import located
+from .embedded import NANO, located
 from .layouts import open_checkpoint
 from .plan import Plan, plan_checkpoint
 from .probe import open_settled
@@ -41,8 +41,8 @@ def load(
 
     "nano" is the checkpoint that comes with the package.
     ``backend`` is "torch", "reference", "remote", the name of an entry point of
-    the group ``atem.engines``, or "auto": remote for an address, else torch if
-    it is installed, else reference. ``progress`` hears the plan first (stage
+    the group ``atem.engines``, or "auto": remote for an address, reference for
+    "nano" without options, else torch if it is installed, else reference. ``progress`` hears the plan first (stage
     "plan", ``total`` bytes needed), then each step. ``rope_style`` says how an
     old export's q and k rows lie; ``probe`` lets the loss of a short text
     decide it (None: only where the checkpoint is small). ``check_memory=False``
@@ -78,6 +78,8 @@ def choose_local(source: str | Path, backend: str, options: Mapping[str, Any]) -
     _require(str(source) != "", "the path is empty; name a folder, a .gguf file or an address")
     _require(not is_address(str(source)), f"{source} is a server; it has no checkpoint to look at")
     _require(backend != "remote", f"backend='remote' needs an http(s) address, not '{source}'")
+    if backend == "auto" and str(source) == NANO and not options:
+        backend = "reference"  # so little work for each token that torch's threads cost more
     return choose(backend, options)
 
 
