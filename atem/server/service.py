@@ -69,7 +69,7 @@ class Service:
         self.engine = engine
         self.settings = settings
         self.keys = keys_of(settings)
-        self.blobs = Blobs(_blob_key(settings.blob_key_file), engine.info.model)
+        self.blobs = _blobs(settings.blob_key_file, engine.info.model)
         self.sampling = sampling or engine.info.sampling
         self.store = store or store_of(settings)
         self.names = settings.model_name or (engine.info.model,)
@@ -263,13 +263,13 @@ def _running(engine: Engine) -> int:
     return max(least, engine.info.max_batch)
 
 
-def _blob_key(file: str | None) -> bytes | None:
-    if file is None:
-        return None
+def _blobs(key_file: str | None, model: str) -> Blobs:
+    if key_file is None:
+        return Blobs(None, model)
     try:
-        return Path(file).read_bytes().strip()
-    except OSError as error:
-        raise OptionError(f"blob_key_file={file!r} can't be read: {error}") from error
+        return Blobs(Path(key_file).read_bytes().strip(), model)
+    except (OSError, ValueError) as error:
+        raise OptionError(f"blob_key_file={key_file!r} can't be used: {error}") from error
 
 
 def store_of(settings: Settings) -> Store:

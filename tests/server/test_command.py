@@ -130,6 +130,8 @@ def test_without_an_engine_it_is_nano_and_says_so():
         (["--config", "/absent.toml"], "/absent.toml can't be read"),
         (["--engine", "scripted:/absent.toml"], "/absent.toml can't be read"),
         (["--store-path", "/dev/null/x"], "store_path"),
+        (["--blob-key-file", "/dev/null"], "has 0 bytes; use 16 or more"),
+        (["--blob-key-file", "/absent"], "can't be used"),
         (["--api-key", "a-key-of-mine"], "No such option"),
     ],
 )
