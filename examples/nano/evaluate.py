@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from conversations import STRENGTHS, Draw, tasks_of, turn_text
-from families import FAMILIES, FIXED, Call, Task, Turn, unwritable
+from families import FAMILIES, FIXED, Call, Task, unwritable
 
 import atem
 from atem.agent import calculate, file_tools
@@ -129,10 +129,11 @@ def _write_files(folder: Path, world: World) -> None:
 
 def _rejected(task: Task, tools: atem.ToolSet, strength: str) -> list[atem.Message]:
     """A turn that went wrong and the feedback on it, where the task begins with one."""
-    if task.wrong is None:
+    if task.wrong_turn is None:
         return []
-    wrong = Turn((task.wrong,), plan=next(iter(task.steps())).plan)
-    turn = atem.parse(turn_text(wrong, strength), tools=tools, validate="reject", reason="stop")
+    turn = atem.parse(
+        turn_text(task.wrong_turn, strength), tools=tools, validate="reject", reason="stop"
+    )
     return [*turn.messages, *map(tools.feedback, turn.rejected)]
 
 
