@@ -6,6 +6,7 @@ import pytest
 
 from atem.errors import OptionError
 from atem.server.settings import Settings, options, read_settings
+from tests.golden.expectation import ROOT
 
 
 @pytest.fixture
@@ -74,3 +75,18 @@ def test_a_refusal_never_quotes_the_value_which_may_be_a_key():
 def test_every_option_says_what_it_does_in_one_sentence():
     assert [each.name for each in options()] == list(Settings.__dataclass_fields__)
     assert all(each.help.endswith((".", "...")) for each in options())
+
+
+def test_the_page_has_each_option_with_its_default_and_what_it_does():
+    lines = (ROOT / "docs" / "server.md").read_text().splitlines()
+    for option in options():
+        (line,) = [line for line in lines if line.startswith(f"| `{option.name}` |")]
+        _, _, default, told, _ = (cell.strip() for cell in line.split("|"))
+        assert told.startswith(option.help)
+        value = option.default
+        shown = (
+            ""
+            if value in (None, ())
+            else f"`{str(value).lower() if isinstance(value, bool) else value}`"
+        )
+        assert default == shown
