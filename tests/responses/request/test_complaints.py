@@ -11,9 +11,18 @@ from atem.responses.request import input_tokens, truncate
 from atem.runtime.generation import FEATURES
 from atem.testing.tiny import tiny_tokenizer
 from atem.tokenizer import wrap
-from tests.responses.request.asking import ask, call, function, output, system, talk, user
+from tests.responses.request.asking import (
+    PNG,
+    ask,
+    call,
+    function,
+    output,
+    result,
+    system,
+    talk,
+    user,
+)
 from tests.responses.request.test_engine_request import info
-from tests.responses.request.test_inputs import PNG, result
 
 SPACE = {
     "type": "namespace",

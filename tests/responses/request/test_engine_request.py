@@ -15,8 +15,7 @@ from atem.runtime.generation import FEATURES
 from atem.testing.scripted import ScriptedEngine
 from atem.testing.tiny import tiny_tokenizer
 from atem.tokenizer import wrap
-from tests.responses.request.asking import ask, call, function, output, user
-from tests.responses.request.test_inputs import PNG
+from tests.responses.request.asking import PNG, ask, call, function, output, user
 
 ALL = FEATURES | {"images", "chat"}
 TOKENIZER = wrap(tiny_tokenizer())
