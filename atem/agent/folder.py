@@ -96,7 +96,7 @@ class Folder:
         for depth in range(len(parents) + 1):
             try:
                 with self._opened(parents[:depth]) as folder:
-                    names = {name.casefold() for name in os.listdir(folder)}
+                    names = {name.casefold() for name, _ in _entries(folder)}
             except FileNotFoundError:
                 return
             if names.issuperset(REPOSITORY):

@@ -48,8 +48,8 @@ class Folder:
             if root.exists():
                 raise LayoutError(f"{path} is not a folder: name the one that holds config.json")
             raise LayoutError(
-                f"{path} does not exist: name a folder that holds config.json, a .gguf file or nano "
-                "(nothing is downloaded); a server's address begins with http:// or https://"
+                f"{path} does not exist: name a folder that holds config.json, a .gguf file "
+                "or nano (nothing is downloaded); a server's address begins with http:// or https://"
             )
         return cls(root)
 

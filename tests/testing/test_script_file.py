@@ -56,7 +56,9 @@ def test_the_first_turn_whose_patterns_are_found_answers(engine):
 
 def test_json_has_the_same_shape(engine):
     turns = [{"write": " to=user<|message|>From JSON.<|eot|>"}]
-    assert "From JSON." in said(engine(json.dumps({"turns": turns}), "s.json"), Message("user", "?"))
+    assert "From JSON." in said(
+        engine(json.dumps({"turns": turns}), "s.json"), Message("user", "?")
+    )
 
 
 def test_a_channel_that_the_prompt_has_opened_is_not_opened_again(engine):
