@@ -43,8 +43,9 @@ def load(
     ``backend`` is "torch", "reference", "remote", the name of an entry point of
     the group ``atem.engines``, or "auto": remote for an address, reference for
     "nano" without options, else torch if it is installed, else reference.
-    ``progress`` hears the plan first (stage "plan", ``total`` bytes needed), then each step. ``rope_style`` says how an
-    old export's q and k rows lie; ``probe`` lets the loss of a short text
+    ``progress`` hears the plan first (stage "plan", ``total`` bytes needed), then
+    each step. ``rope_style`` says how an old export's q and k rows lie; ``probe``
+    lets the loss of a short text
     decide it (None: only where the checkpoint is small). ``check_memory=False``
     loads even what can't fit by the plan. ``options`` are the engine's own, and
     one that it doesn't have is refused.
