@@ -8,12 +8,14 @@ RUN    := $(BIN)/python
 # Left behind by a finished installation, so that it is repeated only when pyproject.toml changes.
 READY  := $(VENV)/.installed
 TOOLS  := $(VENV)/.installed-tools
+# Programs of others that are driven against the server, each folder with its own list.
+NODE   := .clients/node/.installed
 # Installed first, so that nothing that merely wants "torch" chooses another build.
 TORCH  ?= torch==2.13.0
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types figures bench peers clean
+.PHONY: help demo test lint types figures bench peers clients clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,8 +48,11 @@ bench: $(READY) ## Measure parser and torch engine beside floors and peers (FULL
 peers: $(READY) ## Install the released peers that the benchmark compares with (0.5 GB)
 	$(RUN) tests/bench/peers.py
 
+clients: $(READY) $(NODE) ## Drive the clients of others against atem-serve (downloads 0.5 GB, keeps 1.2)
+	$(RUN) -m pytest tests/clients -m clients --timeout 180 $(ARGS)
+
 clean: ## Remove the environment and every cache
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .clients .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # The check finds a missing, half-made or moved environment; dependency groups need pip 25.1.
 $(READY): pyproject.toml
@@ -60,4 +65,10 @@ $(READY): pyproject.toml
 
 $(TOOLS): pyproject.toml $(READY)
 	$(RUN) -m pip install --quiet --group dev
+	@touch $@
+
+$(NODE): tests/clients/node/package.json
+	@mkdir -p $(@D)
+	cp $< $(@D)
+	npm install --prefix $(@D) --no-audit --no-fund --no-update-notifier
 	@touch $@
