@@ -1,8 +1,8 @@
 """What each character of a turn is, in rows for a screen.
 
-Rules: the events' spans decide. Every character of the input is in exactly one
-row, in order; a line break is shown by a sign, and the row after it has no
-label. What atem says about the text stands in rows of its own, behind an arrow.
+Rules: :mod:`atem.trace.kinds` says what it is. Every character of the input is
+in exactly one row, in order; a line break is shown by a sign, and the row after
+it has no label. What atem says about the text stands in rows of its own, behind an arrow.
 """
 
 from __future__ import annotations
@@ -11,17 +11,19 @@ import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .. import wire
-from ..parser.events import (
-    CallEnd,
-    CallRejected,
-    ContentDelta,
-    Event,
-    MessageStart,
-    Problem,
-    ReasoningDelta,
-    TurnEnd,
-)
+from ..parser.events import CallEnd, CallRejected, Event, MessageStart, Problem, TurnEnd
 from ..tools.excerpt import COUNTED, shorten
+from ..trace.kinds import (
+    ANSWER,
+    CALL,
+    DISCARDED,
+    FRAMING,
+    LATE_ANSWER,
+    LATE_REASONING,
+    REASONING,
+    REJECTED,
+    parts,
+)
 from .screen import Row, one_line
 
 if TYPE_CHECKING:
@@ -45,8 +47,6 @@ class Kind(NamedTuple):
     style: str
 
 
-FRAMING, REASONING, ANSWER, CALL, REJECTED, DISCARDED, LATE_REASONING, LATE_ANSWER = range(8)
-
 KINDS: Final[Mapping[int, Kind]] = {
     FRAMING: Kind("framing", "dim"),
     REASONING: Kind("reasoning", "dim italic"),
@@ -58,17 +58,12 @@ KINDS: Final[Mapping[int, Kind]] = {
     LATE_ANSWER: Kind("answer, held", "underline"),
 }
 
-MIN_HELD: Final = 6
-"""Characters; shorter waits come with every "<" and, in reasoning, with every " to"."""
-
 NOTE: Final = "  ->"
 BREAK: Final = "\N{RETURN SYMBOL}"
 LONGEST_NOTE: Final = 200
 
 _RUN: Final = re.compile(rb"(.)\1*", re.DOTALL)
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
-_MARKS: Final = "|".join(map(re.escape, (*wire.FRAMING, wire.BLOCK_OPEN, wire.BLOCK_CLOSE)))
-_FRAMING: Final = re.compile(rf"[{wire.WHITESPACE}]*(?:(?:{_MARKS})[{wire.WHITESPACE}]*)+")
 
 
 def rows(text: str, seen: Iterable[Seen], turn: Turn) -> Iterator[Row]:
@@ -89,8 +84,8 @@ def painted(text: str, seen: Iterable[Seen], turn: Turn) -> bytearray:
     """The kind of each character. Calls have the last word: their spans know the verdict."""
     paint = bytearray(len(text))
     for event, read in seen:
-        for kind, (start, end) in _parts(text, event, read):
-            _fill(paint, kind, (start, end))
+        for kind, span in parts(event, text[event.start : event.end], read):
+            _fill(paint, kind, span)
     for call in turn.calls:
         _fill(paint, CALL, call.span)
     for rejected in turn.rejected:
@@ -104,28 +99,6 @@ def painted(text: str, seen: Iterable[Seen], turn: Turn) -> bytearray:
 def _fill(paint: bytearray, kind: int, span: Span) -> None:
     start, end = span
     paint[start:end] = bytes((kind,)) * (end - start)
-
-
-def _parts(text: str, event: Event, read: int) -> Iterator[tuple[int, Span]]:
-    """The kinds of an event's own text; of a call's, only what lies outside the call matters."""
-    span = (event.start, event.end)
-    late = read - event.start >= MIN_HELD
-    if isinstance(event, MessageStart):
-        yield FRAMING, span
-    elif isinstance(event, ReasoningDelta):
-        yield (LATE_REASONING if late else REASONING), span
-    elif isinstance(event, ContentDelta):
-        yield (LATE_ANSWER if late else ANSWER), span
-    elif isinstance(event, Problem | TurnEnd) and not _is_framing(text[event.start : event.end]):
-        yield DISCARDED, span
-    else:
-        yield DISCARDED, span
-        for found in _FRAMING.finditer(text, *span):
-            yield FRAMING, found.span()
-
-
-def _is_framing(text: str) -> bool:
-    return not text.strip(wire.WHITESPACE) or _FRAMING.fullmatch(text) is not None
 
 
 def _runs(text: str, paint: bytearray, start: int, end: int) -> Iterator[Row]:

@@ -78,7 +78,7 @@ def _batches(parser: Parser, data: Iterable[bytes], reason: Reason) -> Iterator[
 
 
 def _print_events(batches: Iterable[list[Event]]) -> int:
-    from .records import event_record, line
+    from ..trace.records import event_record, line
 
     flawed = False
     for events in batches:
@@ -97,7 +97,7 @@ def _is_flaw(event: Event) -> bool:
 
 def _print_turn(batches: Iterable[list[Event]]) -> int:
     from ..parser.fold import collect
-    from .records import line, turn_record
+    from ..trace.records import line, turn_record
 
     turn = collect(event for events in batches for event in events)
     output.write(line(turn_record(turn)))

@@ -94,7 +94,7 @@ def _read(file: str, tools: str | None) -> tuple[list[Any], Any]:
 
 
 def _lines(prompt: Prompt) -> bytes:
-    from .records import line  # the parser's events come with it
+    from ..trace.records import line  # the parser's events come with it
 
     records = (
         {"kind": segment.kind, "text": segment.text}

@@ -19,6 +19,7 @@ from .scanner import HELD
 if TYPE_CHECKING:
     from ..messages import RejectedCall
     from .events import Event
+    from .standing import Standing
 
 ReasonOrAsk: TypeAlias = Reason | Callable[[], Reason]
 """Why a stream ended, or a callable that is asked at its end."""
@@ -49,6 +50,11 @@ class Parser:
     def done(self) -> bool:
         """Whether the turn is over, so that generation may stop."""
         return self._closed or self._machine.over
+
+    @property
+    def standing(self) -> Standing:
+        """Where it stands between two tokens: for inspectors, not to act on."""
+        return self._machine.standing
 
     def feed(self, token: object) -> list[Event]:
         """The events that ``token`` brings.

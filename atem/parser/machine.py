@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, ClassVar
 from .. import wire
 from .bodies import Bodies
 from .events import TurnEnd
-from .states import Signal, State
+from .standing import Standing
+from .states import HOLDING, Signal, State
 from .verdict import Ending
 
 if TYPE_CHECKING:
@@ -36,6 +37,19 @@ class Machine(Bodies):
     def over(self) -> bool:
         """Whether the turn is over: whatever follows is not part of it."""
         return self.state is State.OVER
+
+    @property
+    def standing(self) -> Standing:
+        """Where it stands, for whoever looks on."""
+        state, recipient = self.state, self.message.recipient
+        return Standing(state.value, self._place(), recipient, self.out.mark, self._next)
+
+    def _place(self) -> str | None:
+        if self.state is State.TOOL:  # at the end of the stream it has given its body away
+            return None if self._tool is None else self._tool.place.value
+        if self.state is State.BOUNDARY:
+            return None if self._boundary is None else self._boundary.interrupted.value
+        return self._header.phase.value if self.state in HOLDING else None
 
     # -- special tokens -----------------------------------------------------------
 

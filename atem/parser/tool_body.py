@@ -174,6 +174,11 @@ class ToolBody:
         self._counts = dict.fromkeys(TAGS, 0)
 
     @property
+    def place(self) -> Place:
+        """Where the first reading stands."""
+        return self._first.place
+
+    @property
     def is_flat(self) -> bool:
         """Whether text without a marker changes nothing but the end of a value."""
         return self._first.place in FLAT and not self.too_long

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...messages import RejectedCall, ToolCall
 from ...session import Feedback, TaskEnd, ToolEnd, ToolStart, TurnStart
+from ...trace.records import call_record, event_record, line
 from .. import output
-from ..records import call_record, event_record, line
 
 if TYPE_CHECKING:
     from ...session import SessionEvent
