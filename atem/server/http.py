@@ -48,10 +48,10 @@ class Call:
         """What stands behind the question mark."""
         return self.request.query_params
 
-    async def body(self) -> dict[str, Any]:
-        """The JSON object it brings. Raises ApiError (400, 413, 415)."""
+    async def body(self, most: int | None = None) -> dict[str, Any]:
+        """The JSON object it brings, of ``most`` bytes. Raises ApiError (400, 413, 415)."""
         _check_type(self.request.headers)
-        most = self.service.settings.max_body
+        most = min(most or self.service.settings.max_body, self.service.settings.max_body)
         if int(_digits(self.request.headers.get("content-length"))) > most:
             raise _too_large(most)
         read = bytearray()

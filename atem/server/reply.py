@@ -150,7 +150,7 @@ class Reply:
     def _answer(self) -> Generator[list[Event], None, None]:
         return answer(
             self.ask,
-            self._engine,
+            self.service.live.watched(self._engine, self),
             self.builder,
             clock=lambda: int(time.time()),
             on_rejected=self.service.settings.on_rejected,

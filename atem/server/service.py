@@ -23,6 +23,7 @@ from ..responses.request import from_request, input_tokens, truncate
 from .auth import keys_of
 from .conversations import conversation, extend
 from .guard import check_page
+from .inspector.live import Live
 from .jobs import recover
 from .keeping import chain, referred
 from .metrics import Metrics
@@ -77,6 +78,7 @@ class Service:
         self.slots = Slots(running, settings.queue)
         self.metrics = Metrics(self.slots)
         self.replies: set[Reply] = set()
+        self.live = Live(settings.inspect_last)
         self.jobs: dict[tuple[str, str], Job] = {}
         self.draining = False
         self.ending = asyncio.Event()

@@ -68,6 +68,8 @@ class Settings:
     websocket: Annotated[bool, "Answer WebSockets on /v1/responses."] = True
     cors_origin: Annotated[tuple[str, ...], "Web origins that browsers may call from."] = ()
     metrics: Annotated[Access, "Who may read /metrics."] = "key"
+    inspect: Annotated[bool, "Serve the inspector page at /inspect."] = True
+    inspect_last: Annotated[int, "Responses whose raw text is kept for the inspector page."] = 0
     max_body: Annotated[int, "Bytes of a request's body."] = 32 << 20
     log_level: Annotated[LogLevel, "What is logged."] = "info"
 
@@ -91,6 +93,7 @@ _RANGES: Final[dict[str, tuple[float, float]]] = {
     "heartbeat_seconds": (0.05, 3600),
     "slow_reader_seconds": (0.05, 3600),
     "drain_seconds": (0, 86400),
+    "inspect_last": (0, 1000),
     "max_body": (1, _MOST),
     "context": (1, _MOST),
 }

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import chat, compact, conversations, messages, models, responses, status, websocket
+from . import (
+    chat,
+    compact,
+    conversations,
+    inspect,
+    messages,
+    models,
+    responses,
+    status,
+    websocket,
+)
 
 if TYPE_CHECKING:
     from starlette.routing import BaseRoute
@@ -20,7 +30,7 @@ RESOURCES = (compact, responses, websocket, conversations, models, chat, message
 
 def all_routes() -> list[BaseRoute]:
     """All of them."""
-    found: list[BaseRoute] = [*status.routes()]
+    found: list[BaseRoute] = [*status.routes(), *inspect.routes()]
     for prefix in ("/v1", ""):
         for resource in RESOURCES:
             found += resource.routes(prefix)

@@ -1,0 +1,135 @@
+"""``/inspect``: a page that shows what the parser makes of a turn.
+
+Rules: the page's files need no key, since there is nothing in them; whatever
+reads a turn, or one that was kept, does. A turn is parsed in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ...errors import AtemError
+from ...responses.faults import ApiError, bad_value, not_found
+from ...trace.pieces import MOST_CHARACTERS, cut, read_pieces
+from ...trace.tracer import trace
+from ..http import answer, endpoint
+from ..inspector.page import HEADERS, MEDIA, PAGE, asset
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from starlette.requests import Request
+
+    from ...parser.options import Reason
+    from ...tokenizer import Tokenizer
+    from ..http import Call
+
+MOST_BODY: Final = 16 * MOST_CHARACTERS
+"""Bytes: the text in escapes, as much again for the tools."""
+
+KEPT_PRIVATE: Final = {"cache-control": "no-store"}
+
+FIELDS: Final[Mapping[str, type]] = {
+    "tools": list,
+    "channel": str,
+    "arguments": str,
+    "unknown": str,
+    "names": str,
+    "validate": str,
+    "profile": str,
+    "strict_recipient": bool,
+    "one_invoke_per_message": bool,
+}
+"""The parser's options that a body may have, and ``recover``, a list of texts."""
+
+
+def routes() -> list[Route]:
+    """The routes of this file."""
+    return [
+        Route("/inspect", _if_on(page), methods=["GET"]),
+        Route("/inspect/trace", _if_on(endpoint(traced)), methods=["POST"]),
+        Route("/inspect/live", _if_on(endpoint(listed))),
+        Route("/inspect/live/{id}/{turn:int}", _if_on(endpoint(followed))),
+        Route("/inspect/{name}", _if_on(page), methods=["GET"]),
+    ]
+
+
+def _if_on(handler: Callable[[Request], Awaitable[Any]]) -> Callable[[Request], Awaitable[Any]]:
+    async def asked(request: Request) -> Any:
+        if not request.app.state.service.settings.inspect:
+            raise not_found("There is no inspector here; see the option inspect.")
+        return await handler(request)
+
+    return asked
+
+
+async def page(request: Request) -> Response:
+    """A file of the page, or the page itself."""
+    name = request.path_params.get("name", PAGE)
+    if name not in MEDIA:
+        raise not_found(f"The inspector has no file {name[:100]!r}.")
+    return Response(asset(name), headers={**HEADERS, "content-type": MEDIA[name]})
+
+
+async def traced(call: Call) -> Response:
+    """The trace of a turn that the body brings as ``text`` or in ``pieces``."""
+    body = await call.body(MOST_BODY)
+    found = await asyncio.to_thread(_trace, body, call.service.tokenizer)
+    return answer(found, headers=KEPT_PRIVATE)
+
+
+async def listed(call: Call) -> Response:
+    """The responses whose turns are kept for whoever asks."""
+    live = call.service.live
+    return answer({"most": live.most, "data": live.listed(call.tenant)}, headers=KEPT_PRIVATE)
+
+
+async def followed(call: Call) -> Response:
+    """The trace of a kept turn behind its first ``after`` steps."""
+    after = call.query.get("after", "0")
+    if not (after.isascii() and after.isdigit() and len(after) < 10):
+        raise bad_value("after", "after is a number of steps.")
+    turn = call.service.live.turn(call.tenant, call.path["id"], int(call.path["turn"]))
+    return answer(await asyncio.to_thread(turn.steps, int(after)), headers=KEPT_PRIVATE)
+
+
+def _trace(body: dict[str, Any], tokenizer: Tokenizer | None) -> dict[str, Any]:
+    try:
+        reason: Reason = body.get("reason", "stop")
+        return trace(_pieces(body, tokenizer), reason, **_options(body))
+    except ApiError:
+        raise
+    except AtemError as error:
+        raise bad_value(None, str(error)) from error
+
+
+def _pieces(body: dict[str, Any], tokenizer: Tokenizer | None) -> list[Any]:
+    if body.get("pieces") is not None:
+        return read_pieces(body["pieces"])
+    text = body.get("text")
+    if not isinstance(text, str):
+        raise bad_value("text", "Send the turn as text, or in pieces.")
+    if len(text) > MOST_CHARACTERS:
+        raise bad_value("text", f"A trace has at most {MOST_CHARACTERS} characters.")
+    how = body.get("cut", "words")
+    return [*cut(text, how, tokenizer)]
+
+
+def _options(body: dict[str, Any]) -> dict[str, Any]:
+    """The parser's options in a body; what it doesn't name has its default."""
+    found = {key: body[key] for key in FIELDS if body.get(key) is not None}
+    for key, value in found.items():
+        if not isinstance(value, FIELDS[key]):
+            raise bad_value(key, f"{key} is not of the type that it has.")
+    if found.get("unknown") == "raise":
+        raise bad_value("unknown", "unknown is reject, forward or content here.")
+    recover = body.get("recover")
+    if recover is not None:
+        if not (isinstance(recover, list) and all(isinstance(each, str) for each in recover)):
+            raise bad_value("recover", "recover is a list of names.")
+        found["recover"] = recover
+    return found
