@@ -18,6 +18,7 @@ from ...errors import MissingExtra
 from ...server.settings import NO_FLAG, PREFIX, options, read_settings
 from ..ending import ended
 from ..options import SETTINGS
+from .print_client import CLIENTS, client_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,15 +62,25 @@ def _word(value: Any) -> str:
 
 @click.command(context_settings=SETTINGS, epilog=EXIT_CODES)
 @click.option("--config", metavar="FILE", envvar=CONFIG, help="TOML file with these options.")
+@click.option(
+    "--print-client",
+    metavar="NAME",
+    type=click.Choice(tuple(CLIENTS)),
+    help="Print how a client is set up for this server: codex, opencode, claude or openai.",
+)
 @_flags
 @click.version_option(__version__, prog_name="atem-serve", message="%(prog)s %(version)s")
-def atem_serve(config: str | None, **flags: Any) -> int:
+def atem_serve(config: str | None, print_client: str | None, **flags: Any) -> int:
     """Serve a model over HTTP: Responses, Chat Completions and Messages.
 
     Every option is also ATEM_SERVE_<NAME> in the environment, and a key of the
     file; a flag wins. Keys of clients are given as ATEM_SERVE_API_KEY or in a
     file, never as a flag. The key of a server behind is taken from ATEM_API_KEY.
     """
+    environment = {name: text for name, text in os.environ.items() if name != CONFIG}
+    if print_client is not None:
+        click.echo(client_text(print_client, read_settings(flags, environment, config)), nl=False)
+        return 0
     for module in NEEDED:
         if find_spec(module) is None:
             raise MissingExtra("server", "the command atem-serve")
@@ -78,7 +89,6 @@ def atem_serve(config: str | None, **flags: Any) -> int:
     from ...server.serving import serve
     from .engines import open_engine, sampling_of
 
-    environment = {name: text for name, text in os.environ.items() if name != CONFIG}
     settings = read_settings(flags, environment, config)
     keys_of(settings)  # before a model is loaded for minutes
     with closing(open_engine(settings)) as engine:
