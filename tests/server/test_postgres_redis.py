@@ -1,0 +1,210 @@
+"""The stores that servers share: several at once, and a database that goes away."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import pytest
+
+from atem.errors import MissingExtra, OptionError
+from atem.server.store import Bounds, Record
+from atem.server.store.network import StoreUnreachable, key_of
+from atem.server.store.postgres import PostgresStore
+from atem.server.store.redis import RedisStore
+
+PASSWORD = "verysecret"
+
+
+def record(name, **fields):
+    return Record("t", name, 1000.0, fields.pop("body", {"name": name}), **fields)
+
+
+def several(stores, scenario):
+    async def whole():
+        try:
+            return await scenario(*stores)
+        finally:
+            for store in stores:
+                await store.close()
+
+    return asyncio.run(whole())
+
+
+def test_stores_that_begin_at_once_in_an_empty_database_share_what_they_keep(database):
+    name = database.name()
+    stores = [database.make(clock=lambda: 1000.0, name=name) for _ in range(6)]
+
+    async def scenario(*stores):
+        await asyncio.gather(*(store.put(record(f"{n}")) for n, store in enumerate(stores)))
+        first = [await store.get("t", f"{n}") for n in range(len(stores)) for store in stores[:1]]
+        return [each.id for each in first], {await store.size() for store in stores}
+
+    names, sizes = several(stores, scenario)
+    assert names == [f"{n}" for n in range(6)]
+    assert len(sizes) == 1
+
+
+def test_stores_of_two_names_see_nothing_of_each_other(database):
+    async def scenario(one, other):
+        await one.put(record("a", open=True, item_ids=("m",)))
+        seen = await other.get("t", "a"), await other.find("t", "m"), await other.unfinished()
+        return seen, await other.size()
+
+    stores = [database.make(clock=lambda: 1000.0) for _ in range(2)]
+    assert several(stores, scenario) == ((None, None, []), 0)
+
+
+def test_the_bound_and_the_count_hold_when_several_stores_write_at_once(database):
+    bounds, name = Bounds(bytes=3000), database.name()
+    stores = [database.make(bounds, lambda: 1000.0, name=name) for _ in range(4)]
+
+    async def write(store, letter):
+        for number in range(20):
+            await store.put(record(f"{letter}{number}", body={"text": f"{number**80:x}"}))
+            event = {"sequence_number": 0, "text": "x"}
+            await store.append_events("t", f"{letter}{number}", [event])
+
+    async def scenario(*stores):
+        await asyncio.gather(*map(write, stores, "abcd"))
+        await stores[0].put(record("last"))
+        size = await stores[0].size()
+        names = [f"{letter}{number}" for letter in "abcd" for number in range(20)]
+        kept = [name for name in names if await stores[1].get("t", name)]
+        for name in [*kept, "last"]:
+            await stores[2].delete("t", name)
+        return size, len(kept), await stores[3].size()
+
+    size, kept, empty = several(stores, scenario)
+    assert 1500 < size <= 3000
+    assert kept > 5
+    assert empty == 0
+
+
+def test_a_database_that_goes_away_fails_its_calls_and_all_is_well_once_it_is_back(database):
+    async def scenario(store):
+        await store.put(record("a"))
+        database.stop()
+        failures = []
+        for _ in range(2):
+            with pytest.raises(StoreUnreachable) as failed:
+                await store.get("t", "a")
+            failures.append(str(failed.value))
+        database.start()
+        for _ in range(200):
+            try:
+                await store.put(record("b"))
+                break
+            except StoreUnreachable:
+                await asyncio.sleep(0.02)
+        return failures, (await store.get("t", "b")).id
+
+    failures, found = several([database.make(clock=lambda: 1000.0)], scenario)
+    assert found == "b"
+    assert all("name" not in text for text in failures)
+
+
+STRANGE = ["", "a:b", "a", "b:a", "ä", "\0", "\ud800", "sha256=", "x" * 5000, "% \n"]
+
+
+def test_every_text_is_an_id_and_no_two_are_the_same(database):
+    keys = [(tenant, name) for tenant in STRANGE for name in STRANGE]
+
+    async def scenario(store):
+        for number, (tenant, name) in enumerate(keys):
+            await store.put(Record(tenant, name, 1000.0, {"n": number}, item_ids=(name,)))
+        got = [await store.get(*key) for key in keys]
+        found = [await store.find(*key) for key in keys]
+        return got, found
+
+    got, found = several([database.make(clock=lambda: 1000.0)], scenario)
+    assert [(each.tenant, each.id, each.body["n"]) for each in got] == [
+        (*key, number) for number, key in enumerate(keys)
+    ]
+    assert found == got
+    assert len({key_of(text) for text in STRANGE}) == len(STRANGE)
+
+
+@pytest.mark.parametrize(
+    ("store", "url"),
+    [
+        (PostgresStore, "mysql://u:{}@h/d"),
+        (PostgresStore, "postgresql://u:{}/x@h/d"),
+        (PostgresStore, "postgresql://u:{}?@h/d"),
+        (RedisStore, "http://u:{}@h"),
+        (RedisStore, "redis://:{}#1@h"),
+        (RedisStore, "redis://:{}@h:port"),
+        (RedisStore, "{}"),
+    ],
+)
+def test_an_address_that_cant_work_is_refused_without_showing_its_password(store, url):
+    with pytest.raises(OptionError, match="store_url") as refused:
+        store(url.format(PASSWORD))
+    assert PASSWORD not in str(refused.value)
+
+
+def test_a_name_that_cant_be_one_is_refused(database):
+    for name in ("", "Atem", "a-b", 'a"; --', "a" * 41):
+        with pytest.raises(OptionError, match="store_name"):
+            database.make(name=name)
+
+
+@pytest.mark.parametrize(
+    ("store", "url"), [(PostgresStore, "postgresql://u:{}@{}/d"), (RedisStore, "redis://:{}@{}")]
+)
+def test_nobody_at_the_address_is_an_error_without_its_password(store, url, free_port):
+    made = store(url.format(PASSWORD, f"127.0.0.1:{free_port}"))
+    with pytest.raises(StoreUnreachable) as failed:
+        several([made], lambda store: store.get("t", "a"))
+    assert PASSWORD not in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("store", "module", "url"),
+    [(PostgresStore, "asyncpg", "postgresql:///d"), (RedisStore, "redis", "redis://h")],
+)
+def test_without_its_extra_a_store_says_how_to_install_it(store, module, url, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtra, match=r"pip install 'muse-atem\[(postgres|redis)\]'"):
+        store(url)
+
+
+def test_a_schema_of_a_later_version_is_refused(postgres):
+    import asyncpg
+
+    name = postgres.name()
+
+    async def scenario(store):
+        await store.size()
+        connection = await asyncpg.connect(postgres.url, server_settings={"search_path": name})
+        await connection.execute("UPDATE version SET number = 99")
+        await connection.close()
+        later = postgres.make(name=name)
+        with pytest.raises(OptionError, match="later version"):
+            await later.size()
+
+    several([postgres.make(name=name)], scenario)
+
+
+def test_redis_itself_forgets_what_nobody_drops(redis):
+    bounds, name = Bounds(seconds=100, log_seconds=50), redis.name()
+
+    async def lives(store):
+        keys = sorted(await store._redis.keys(f"{name}:*:t:*"))
+        return {key.decode(): await store._redis.ttl(key) for key in keys}
+
+    async def scenario(store):
+        await store.put(record("a", open=True, item_ids=("m",)))
+        await store.append_events("t", "a", [{"sequence_number": 0}])
+        before = await lives(store)
+        await store.put(record("a", item_ids=("m",)))
+        return before, await lives(store)
+
+    before, after = several([redis.make(bounds, lambda: 1000.0, name=name)], scenario)
+    assert set(before.values()) == {-1}
+    assert (
+        before.keys()
+        == after.keys()
+        == {f"{name}:{kind}" for kind in ("item:t:m", "log:t:a", "record:t:a")}
+    )
+    assert all(86400 < seconds <= 86400 + 100 for seconds in after.values())
