@@ -1,7 +1,9 @@
 # Each target makes the environment it needs, in .venv, with pip as the machine configures it.
-# PYTHON picks the interpreter (3.11 or later), ARGS is passed on to pytest.
+# PYTHON picks the interpreter (3.11 or later), ARGS is passed on to pytest, JOBS is how many
+# processes share the tests (a file of tests stays in one; 0 runs them in pytest's own).
 
 PYTHON ?= python3
+JOBS   ?= auto
 VENV   := .venv
 BIN    := $(VENV)/bin
 RUN    := $(BIN)/python
@@ -26,7 +28,7 @@ demo: $(READY) ## A small model works on the files in examples/demo; then turns 
 	@$(RUN) examples/parse_turns.py
 
 test: $(READY) ## Run the tests (ARGS="-k name" for some of them)
-	$(RUN) -m pytest $(ARGS)
+	$(RUN) -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 lint: $(TOOLS) ## Check style, format and the direction of imports
 	$(BIN)/ruff check
