@@ -1,0 +1,59 @@
+"""The programs that are driven: where they are, and homes of their own for them.
+
+Rules: a program sees an empty home and no variable of this shell but PATH, so
+that nothing of the machine's comes in. It is killed when it takes too long.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+INSTALLED = Path(__file__).parents[3] / ".clients" / "node" / "node_modules" / ".bin"
+SECONDS = 120
+
+
+def program(name):
+    """The path of a program that ``make clients`` has installed."""
+    path = INSTALLED / name
+    if not path.exists():
+        pytest.fail(f"{path} is not there; `make clients` installs it")
+    return str(path)
+
+
+class Place:
+    """A home and a folder to work in, for one run of a program."""
+
+    def __init__(self, folder):
+        self.home = folder / "home"
+        self.work = folder / "work"
+        self.home.mkdir(parents=True)
+        self.work.mkdir()
+
+    def run(self, command, *, seconds=SECONDS, **environment):
+        """Run it in the folder; what it wrote."""
+        return subprocess.run(
+            command,
+            cwd=self.work,
+            env=self.environment(**environment),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=seconds,
+            check=False,
+        )
+
+    def environment(self, **more):
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": str(self.home),
+            "XDG_CONFIG_HOME": str(self.home / ".config"),
+            "XDG_DATA_HOME": str(self.home / ".local" / "share"),
+            "XDG_CACHE_HOME": str(self.home / ".cache"),
+            "XDG_STATE_HOME": str(self.home / ".local" / "state"),
+            "LANG": "C.UTF-8",
+            **more,
+        }
