@@ -17,6 +17,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from ..responses.faults import ApiError, bad_value, missing, rate_limited, unsupported
 from .encoding import decode, encode
+from .http import told
 from .pulse import steady
 from .reply import Reply
 from .store import Bounds
@@ -121,7 +122,7 @@ class Connection:
                 await self._refuse(error, lane)
             except Exception as error:  # noqa: BLE001 - told to the client as that and no more
                 self._service.report(error, "a request on a WebSocket")
-                await self._refuse(ApiError("The server had an error.", status=500), lane)
+                await self._refuse(told(error), lane)
             finally:
                 queue.task_done()
 

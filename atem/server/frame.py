@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import Request
 
-from ..responses.faults import server_error
 from ..responses.ids import new_id
-from .http import refused
+from .http import refused, told
 from .presence import Gone
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 SANE_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
 LEFT: Final = 499
 """What the log says of a client that left: no status was wrong."""
-
-INTERNAL: Final = "The server had an error; the request id tells its people where to look."
 
 log = logging.getLogger("atem.server.access")
 
@@ -57,7 +54,7 @@ class Frame:
     async def _broken(self, error: Exception, framed: _Framed, request: Request) -> None:
         self._service.report(error, f"request {framed.id}")
         if framed.status == 0:
-            sent = refused(request, server_error(INTERNAL))
+            sent = refused(request, told(error))
             await sent(request.scope, request.receive, framed.send)
 
     def _note(self, scope: Scope, framed: _Framed) -> None:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.responses import Response
 
 from ..responses.anthropic import error_body as in_messages_form
-from ..responses.faults import INVALID, ApiError
+from ..responses.faults import INVALID, ApiError, overloaded, server_error
 from .encoding import decode, encode
+from .store.network import StoreUnreachable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 MESSAGES: Final = re.compile(r"(/v1)?/messages(/|$)")
 RETRY_SECONDS: Final = "2"
+INTERNAL: Final = "The server had an error; the request id tells its people where to look."
+AWAY: Final = "What the server keeps can't be reached at the moment; please try again."
 RETRIED: Final = frozenset({408, 409, 429, 500, 502, 503, 504})
 
 
@@ -88,6 +91,11 @@ def refused(request: Request, error: Exception) -> Response:
     elif error.status not in RETRIED:
         headers = {"x-should-retry": "false"}
     return answer(error_body(request.url.path, error), status=error.status, headers=headers)
+
+
+def told(error: Exception) -> ApiError:
+    """What a client is told of an error of ours."""
+    return overloaded(AWAY) if isinstance(error, StoreUnreachable) else server_error(INTERNAL)
 
 
 def error_body(path: str, error: ApiError) -> dict[str, Any]:

@@ -275,10 +275,21 @@ def _blobs(key_file: str | None, model: str) -> Blobs:
 
 
 def store_of(settings: Settings) -> Store:
-    """The store that the settings ask for. With "off" it is one in memory that keeps nothing."""
+    """The store that the settings ask for. With "off" it is one in memory that keeps nothing.
+
+    Raises OptionError for one that can't be, MissingExtra without its package.
+    """
     bounds = Bounds(settings.store_days * DAY, settings.store_bytes)
     if settings.store == "sqlite":
         from .store.sqlite import SQLiteStore, default_path
 
         return SQLiteStore(settings.store_path or default_path(), bounds)
+    if settings.store == "postgres":
+        from .store.postgres import PostgresStore
+
+        return PostgresStore(settings.store_url or "", bounds, name=settings.store_name)
+    if settings.store == "redis":
+        from .store.redis import RedisStore
+
+        return RedisStore(settings.store_url or "", bounds, name=settings.store_name)
     return MemoryStore(bounds)

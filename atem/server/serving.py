@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import uvicorn
 
 from ..errors import OptionError
+from .store.network import StoreUnreachable
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -34,7 +35,10 @@ BACKLOG: Final = 2048
 
 
 def serve(app: Starlette) -> None:
-    """Serve ``app`` until it is told to end. Raises OptionError for an address that is taken."""
+    """Serve ``app`` until it is told to end.
+
+    Raises OptionError for an address that is taken, and a store that is not there.
+    """
     service: Service = app.state.service
     settings = service.settings
     logging.basicConfig(stream=sys.stderr, format=LINE, level=settings.log_level.upper())
@@ -44,7 +48,10 @@ def serve(app: Starlette) -> None:
         name = f"[{host}]" if ":" in host else host
         log = logging.getLogger("atem.server")
         log.info("%s on http://%s:%d/v1", service.engine.info.model, name, port)
-        Server(config_of(app, settings), service).run(sockets=[listening])
+        server = Server(config_of(app, settings), service)
+        server.run(sockets=[listening])
+        if server.failure is not None:
+            raise OptionError(f"store={settings.store!r}: {server.failure}") from server.failure
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -86,11 +93,19 @@ class Server(uvicorn.Server):
         self._service = service
         self._loop: asyncio.AbstractEventLoop | None = None
         self._told = False
+        self.failure: StoreUnreachable | None = None
+        """Why it didn't even begin."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """See uvicorn."""
         self._loop = asyncio.get_running_loop()
-        await super().startup(sockets)
+        try:
+            await self._service.store.size()
+        except StoreUnreachable as failure:
+            self.failure = failure
+            self.should_exit = True
+        else:
+            await super().startup(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first signal begins the end, the second is the end."""

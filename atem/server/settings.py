@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tomllib
 import types
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, get_args, get_origin
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 PREFIX: Final = "ATEM_SERVE_"
 
 Heartbeat: TypeAlias = Literal["in_progress", "keepalive", "comment", "off"]
-StoreKind: TypeAlias = Literal["sqlite", "memory", "off"]
+StoreKind: TypeAlias = Literal["sqlite", "memory", "postgres", "redis", "off"]
 OnDisconnect: TypeAlias = Literal["abort", "finish"]
 OnRejected: TypeAlias = Literal["message", "retry"]
 EventNames: TypeAlias = Literal["openai", "openresponses"]
@@ -54,6 +54,10 @@ class Settings:
     blob_key_file: Annotated[str | None, "File with the key that reasoning is sealed with."] = None
     store: Annotated[StoreKind, "Where responses are kept."] = "sqlite"
     store_path: Annotated[str | None, "File of the SQLite store."] = None
+    store_url: Annotated[str | None, "Address of the Postgres or the Redis."] = field(
+        default=None, repr=False
+    )
+    store_name: Annotated[str, "Schema in Postgres, begin of all keys in Redis."] = "atem"
     store_days: Annotated[float, "Days that a response is kept."] = 30.0
     store_bytes: Annotated[int, "Bytes that are kept; the oldest go first."] = 1 << 30
     running: Annotated[int | None, "Generations at once; by default what the engine shares."] = None
@@ -80,9 +84,15 @@ class Settings:
                 raise OptionError(f"{name}={value!r}; it is from {least} to {most}")
         if "*" in self.cors_origin:
             raise OptionError('cors_origin="*" lets every web page in; name the origins')
+        if (self.store in SHARED) != (self.store_url is not None):
+            wants = "needs" if self.store in SHARED else "has no"
+            raise OptionError(f"store={self.store!r} {wants} store_url")
 
 
 DAY: Final = 86400
+SHARED: Final = frozenset({"postgres", "redis"})
+"""Stores that several servers can share."""
+
 _MOST: Final = 1 << 50
 _RANGES: Final[dict[str, tuple[float, float]]] = {
     "port": (0, 65535),

@@ -7,11 +7,14 @@ import sys
 
 import pytest
 
+from atem.cli.serve import main
 from atem.errors import MissingExtra, OptionError
+from atem.server.settings import Settings
 from atem.server.store import Bounds, Record
 from atem.server.store.network import StoreUnreachable, key_of
 from atem.server.store.postgres import PostgresStore
 from atem.server.store.redis import RedisStore
+from tests.server.running import HELLO, running, wait
 
 PASSWORD = "verysecret"
 
@@ -167,6 +170,47 @@ def test_without_its_extra_a_store_says_how_to_install_it(store, module, url, mo
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtra, match=r"pip install 'muse-atem\[(postgres|redis)\]'"):
         store(url)
+
+
+def test_a_server_whose_database_is_away_says_503_and_goes_on_once_it_is_back(database):
+    settings = {"store": database.kind, "store_url": database.url, "store_name": database.name()}
+    with running([HELLO] * 4, **settings) as served:
+        assert served.create().status_code == 200
+        database.stop()
+        answer = served.http.get("/v1/responses/resp_x")
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+        assert "try again" in answer.json()["error"]["message"]
+        assert served.create().status_code == 200, "an answer is not spoilt by what can't be kept"
+        database.start()
+        assert wait(lambda: served.http.get("/v1/responses/resp_x").status_code == 404)
+        response_id = served.create().json()["id"]
+        assert served.create(previous_response_id=response_id).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--store", "postgres"], "store='postgres' needs store_url"),
+        (["--store-url", "redis://:{}@h"], "store='sqlite' has no store_url"),
+        (["--store", "redis", "--store-url", "redis://:{}@127.0.0.1:{}"], "store='redis'"),
+        (["--store", "postgres", "--store-url", "postgres://u:{}@127.0.0.1:{}/d"], "'postgres'"),
+    ],
+)
+def test_the_command_refuses_a_store_that_is_not_there(
+    arguments, message, tmp_path, capfd, free_port
+):
+    script = tmp_path / "script.toml"
+    script.write_text('[[turns]]\nwrite = " to=user<|message|>Hi.<|eot|>"')
+    given = [each.format(PASSWORD, free_port) for each in arguments]
+    assert main(["--engine", f"scripted:{script}", "--port", "0", *given]) == 2
+    said = capfd.readouterr().err
+    assert message in said
+    assert PASSWORD not in said
+
+
+def test_no_text_of_the_settings_holds_the_address_of_the_store():
+    settings = Settings(store="redis", store_url=f"redis://:{PASSWORD}@h")
+    assert PASSWORD not in f"{settings!r} {settings}"
 
 
 def test_a_schema_of_a_later_version_is_refused(postgres):
