@@ -49,4 +49,5 @@ if __name__ == "__main__":
                 if method
                 else {"error": {"code": -32601, "message": "no such method"}}
             )
-            print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}), flush=True)
+            sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **said}) + "\n")
+            sys.stdout.flush()

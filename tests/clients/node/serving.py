@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from typing import NamedTuple
 
 import h11
@@ -172,16 +173,12 @@ class Relay:
 
 def _pipe(source, target, heard):
     """Pass on until one end is closed, and say so to the other."""
-    try:
+    with suppress(OSError):
         while piece := source.recv(CHUNK):
             heard += piece
             target.sendall(piece)
-    except OSError:
-        pass
-    try:
+    with suppress(OSError):
         target.shutdown(socket.SHUT_WR)
-    except OSError:
-        pass
 
 
 def _requests(heard):
