@@ -16,6 +16,7 @@ from ..messages import Content, ImagePart, Message, TextPart
 from ..render import render
 from ..render.chat_form import chat_of
 from .choice import Choice
+from .encoded import EncodedOnce
 from .faults import bad_value, unsupported
 from .parts import has_images
 from .text_format import TextFormat
@@ -87,6 +88,10 @@ class Ask:
     current_date: str | None = None
     asked: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    _prompts: dict[tuple[bool, str | None], EncodedOnce] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Those that were rendered, by whether images are seen and which channel is open."""
 
     @property
     def model(self) -> str:
@@ -119,7 +124,14 @@ class Ask:
         ``channel`` opens the answer's channel; give the parser the same. Raises
         ApiError for an image that the engine can't see, but in a tool's output,
         where a text stands for it; and for what has no faithful form.
+        It is rendered once, and encoded once for a tokenizer.
         """
+        key = (info is None or "images" in info.features, channel)
+        if key not in self._prompts:
+            self._prompts[key] = EncodedOnce(self._rendered(info, channel))
+        return self._prompts[key]
+
+    def _rendered(self, info: EngineInfo | None, channel: str | None) -> Prompt:
         try:
             return render(
                 self._messages(info),

@@ -17,6 +17,7 @@ from starlette.middleware.cors import CORSMiddleware
 from ..responses.faults import ApiError
 from .frame import Frame
 from .http import refused, unrouted
+from .noting import HEADERS
 from .routes import all_routes
 from .service import Service
 from .settings import Settings
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from ..engine import Engine, Sampling
     from .store import Store
 
-EXPOSED = ("x-request-id", "retry-after", "openai-processing-ms", "x-atem-dropped-tools")
+EXPOSED = ("x-request-id", "retry-after", "openai-processing-ms", *HEADERS)
 
 
 def create_app(

@@ -18,6 +18,7 @@ from starlette.websockets import WebSocketDisconnect
 from ..responses.faults import ApiError, bad_value, missing, rate_limited, unsupported
 from .encoding import decode, encode
 from .http import told
+from .noting import noted
 from .pulse import steady
 from .reply import Reply
 from .store import Bounds
@@ -130,7 +131,8 @@ class Connection:
         body = {key: frame[key] for key in frame if key not in ("type", "stream_id")}
         if body.get("background"):
             raise unsupported("background", "background responses are asked for over HTTP.")
-        ask, _ = await self._service.read(body, self._tenant, near=(self._near,))
+        ask, left_out = await self._service.read(body, self._tenant, near=(self._near,))
+        noted(ask, self._service.engine.info, left_out)  # in the log alone: a frame has no header
         reply = Reply(self._service, ask, self._tenant, self._near)
         async with aclosing(steady(reply, self._service.settings.heartbeat)) as batches:
             async for events in batches:

@@ -74,6 +74,11 @@ class Reply:
         """The response's."""
         return self.builder.id
 
+    @property
+    def input_tokens(self) -> int:
+        """Those of the prompt; 0 where the engine has no tokenizer to count with."""
+        return self.service.prompt_tokens(self.ask)
+
     async def next(self, silence: float | None = None) -> list[Event] | None:
         """The next events; none after ``silence`` seconds without any; None at the end.
 

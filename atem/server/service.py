@@ -177,6 +177,11 @@ class Service:
         ask = await asyncio.to_thread(self._ask, body, history, found)
         return await asyncio.to_thread(input_tokens, ask, tokenizer, self.engine.info)
 
+    def prompt_tokens(self, ask: Ask) -> int:
+        """The tokens of a prompt that was counted before, at once; 0 without a tokenizer."""
+        tokenizer = self.tokenizer
+        return 0 if tokenizer is None else input_tokens(ask, tokenizer, self.engine.info)
+
     def model(self, name: Any) -> str:
         """``name``, if it is served. Raises ApiError (400, 404)."""
         if not isinstance(name, str) or not name:

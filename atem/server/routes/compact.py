@@ -12,8 +12,9 @@ from starlette.routing import Route
 
 from ...responses.faults import missing, server_error
 from ..http import answer, endpoint
+from ..noting import noted
 from ..reply import Reply
-from .responses import notes, whole
+from .responses import whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,7 +55,7 @@ async def compact(call: Call) -> Response:
         "output": [*_said([*before, *ask.items]), *made_items],
         "usage": response["usage"],
     }
-    return answer(body, headers=notes(call.service, ask, left_out))
+    return answer(body, headers=noted(ask, call.service.engine.info, left_out))
 
 
 def _said(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from ...responses.outcome import failure
 from ..http import answer, endpoint
 from ..jobs import Job, logged
 from ..keeping import response_record
+from ..noting import noted
 from ..presence import unless_gone
 from ..pulse import steady
 from ..reply import Reply
@@ -50,7 +51,7 @@ async def create(call: Call) -> Any:
     """Write a response: in one piece, as a stream, or in the background."""
     body = await call.body()
     ask, left_out = await call.service.read(body, call.tenant)
-    headers = notes(call.service, ask, left_out)
+    headers = noted(ask, call.service.engine.info, left_out)
     if ask.background:
         return await _in_background(call, ask, headers)
     reply = Reply(call.service, ask, call.tenant)
@@ -152,21 +153,6 @@ async def input_tokens(call: Call) -> Response:
     body.setdefault("model", call.service.engine.info.model)
     count = await call.service.count(body, call.tenant)
     return answer({"object": "response.input_tokens", "input_tokens": count})
-
-
-def notes(service: Service, ask: Ask, left_out: int) -> dict[str, str]:
-    """Headers that name what was asked for and not done."""
-    found = {
-        "x-atem-dropped-tools": ", ".join(ask.tools.dropped),
-        "x-atem-truncated-messages": str(left_out or ""),
-        "x-atem-notes": "; ".join([*ask.notes, *ask.lacking(service.engine.info)]),
-    }
-    return {name: plain(value) for name, value in found.items() if value}
-
-
-def plain(value: str) -> str:
-    """``value`` as a header may hold it."""
-    return "".join(c if " " <= c <= "~" else "?" for c in value)[:500]
 
 
 async def _record(call: Call) -> Record:

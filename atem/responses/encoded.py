@@ -1,0 +1,34 @@
+"""A prompt that is encoded once, however many ask for its ids.
+
+Rules: it is counted, checked against the context and generated from, and each of
+them wants the same ids of the same tokenizer. Those of another are made anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..render.prompt import Prompt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class EncodedOnce(Prompt):
+    """``prompt``, which remembers the ids that it gave last."""
+
+    __slots__ = ("_known",)
+    _known: list[tuple[object, bool, Sequence[int]]]
+
+    def __init__(self, prompt: Prompt) -> None:
+        super().__init__(prompt.segments)
+        object.__setattr__(self, "_known", [])  # a Prompt is frozen, and what it is stays so
+
+    def token_ids(self, tokenizer: object, *, legacy: bool = False) -> list[int]:
+        """See :class:`~atem.render.Prompt`; the list is the caller's."""
+        for of, spelled, ids in self._known:
+            if of is tokenizer and spelled == legacy:
+                return list(ids)
+        made = Prompt.token_ids(self, tokenizer, legacy=legacy)
+        self._known[:] = [(tokenizer, legacy, tuple(made))]
+        return made

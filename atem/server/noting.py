@@ -1,0 +1,50 @@
+"""What a request asked for and won't get: told in headers, and in the log.
+
+Rules: nothing is left out in silence. A header names what a client can't see in
+the answer; the log has the same line, which is all there is on a WebSocket. A
+note names fields, types and places, and nothing that anybody said. Source:
+responses.md 1.2, 1.6.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from ..engine import EngineInfo
+    from ..responses.ask import Ask
+
+DROPPED: Final = "x-atem-dropped-tools"
+TRUNCATED: Final = "x-atem-truncated-messages"
+NOTES: Final = "x-atem-notes"
+HEADERS: Final = (DROPPED, TRUNCATED, NOTES)
+
+LONGEST: Final = 1000
+"""Characters of a header: a proxy may refuse more than a few thousand."""
+
+MORE: Final = "..."
+
+log = logging.getLogger("atem.server")
+
+
+def noted(ask: Ask, info: EngineInfo, left_out: int) -> dict[str, str]:
+    """Headers that name what of ``ask`` has no effect; they are logged too.
+
+    ``left_out`` is the number of messages that didn't fit the context.
+    """
+    found = {
+        DROPPED: ", ".join(ask.tools.dropped),
+        TRUNCATED: str(left_out or ""),
+        NOTES: "; ".join([*ask.notes, *ask.lacking(info)]),
+    }
+    headers = {name: plain(value) for name, value in found.items() if value}
+    if headers:
+        log.info("not done as asked: %s", ", ".join(f"{n}: {v}" for n, v in headers.items()))
+    return headers
+
+
+def plain(value: str) -> str:
+    """``value`` as a header may hold it, and a line of a log."""
+    text = "".join(c if " " <= c <= "~" else "?" for c in value)
+    return text if len(text) <= LONGEST else text[: LONGEST - len(MORE)] + MORE
