@@ -1,4 +1,4 @@
-"""A turn and its events as JSON: the schema of docs/cli.md.
+"""A turn, its events and its tools as JSON: the schema of docs/cli.md.
 
 Rules: every field of an event stands under its own name, ``type`` before them
 and ``span`` behind. Left out is what the rest says: ``arguments_json`` is the
@@ -27,8 +27,11 @@ from ..parser.events import (
 from ..parser.values import to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..messages import Message, RejectedCall, ToolCall
     from ..parser.fold import Turn
+    from ..tools import Tool
 
 TYPES: Final[dict[type[Event], str]] = {
     MessageStart: "message_start",
@@ -87,6 +90,21 @@ def call_record(call: ToolCall | RejectedCall) -> dict[str, Any]:
     }
     record["errors"] = [{"path": each.path, "message": each.message} for each in call.errors]
     return record
+
+
+def tool_records(tools: Iterable[Tool]) -> list[dict[str, Any]]:
+    """Tools as their declarations, which :class:`atem.ToolSet` takes."""
+    return [_tool_record(tool) for tool in tools]
+
+
+def _tool_record(tool: Tool) -> dict[str, Any]:
+    record: dict[str, Any] = {"type": tool.kind, "name": tool.name, "description": tool.description}
+    if tool.kind == "function":
+        record["parameters"] = tool.parameters
+    if tool.namespace is None:
+        return record
+    about = tool.namespace_description
+    return {"type": "namespace", "name": tool.namespace, "description": about, "tools": [record]}
 
 
 def _problem_record(problem: Problem) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from .. import wire
 from ..parser.api import Parser
 from ..parser.events import ArgumentsDelta, CallEnd, CallRejected, CallStart
 from ..parser.fold import collect
+from ..parser.values import to_json
 from . import kinds
 from .pieces import piece_record, require_few
 from .records import event_record, turn_record
@@ -81,7 +82,8 @@ class Tracer:
             "to": standing.recipient,
             "told": standing.told,
             "read": standing.read,
-            "events": list(self._records(events, standing.read)),
+            # As if its characters had come one by one, the first of them now.
+            "events": list(self._records(events, standing.read - len(record["text"]) + 1)),
         }
 
     def _records(self, events: list[Event], read: int) -> Iterator[dict[str, Any]]:
@@ -93,7 +95,7 @@ class Tracer:
             size = event.end - event.start
             paint = list(_paint(event, text[told : told + size], read))
             told += size
-            yield {**event_record(event), "paint": paint}
+            yield {**event_record(event), "paint": paint, **_arguments(event)}
         if spanning:
             self._untold = [text[told:]]
 
@@ -111,6 +113,15 @@ def _paint(event: Event, text: str, read: int) -> Iterator[list[Any]]:
     if verdict is not None:
         name, (start, end) = verdict
         yield [name, start, end]
+
+
+def _arguments(event: Event) -> dict[str, str]:
+    """The arguments of a call that has its verdict, as text: scripts round large numbers."""
+    if isinstance(event, CallEnd):
+        return {"arguments_json": event.call.arguments_json}
+    if isinstance(event, CallRejected) and event.rejected and event.rejected.arguments is not None:
+        return {"arguments_json": to_json(event.rejected.arguments)}
+    return {}
 
 
 def _verdict(event: Event) -> tuple[str, Span] | None:

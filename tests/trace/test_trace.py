@@ -32,7 +32,7 @@ def numbered():
 
 
 def bare(event):
-    return {key: value for key, value in event.items() if key != "paint"}
+    return {key: value for key, value in event.items() if key not in ("paint", "arguments_json")}
 
 
 def pieces_of(text, cuts):
@@ -80,6 +80,21 @@ def test_every_character_has_a_kind_at_the_step_that_tells_it(turn, reason, cuts
                 assert kind in {*NAMES.values(), "forming"}
                 painted |= dict.fromkeys(range(start, end), kind)
         assert set(painted) == set(range(step["told"]))
+
+
+def test_the_arguments_of_a_verdict_are_there_as_the_text_that_they_were():
+    number = "12345678901234567890"
+    value = f'<atem:parameter name="n">{number}</atem:parameter>'
+    text = f' to=f<|message|><atem:invoke name="f">\n{value}\n</atem:invoke><|eot|>'
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    for tools in ([{"name": "f", "input_schema": schema}], []):
+        (said,) = [
+            event["arguments_json"]
+            for step in trace(cut(text), tools=tools)["steps"]
+            for event in step["events"]
+            if event["type"] in ("call_end", "call_rejected")
+        ]
+        assert number in said
 
 
 def test_a_call_is_being_formed_until_its_verdict():

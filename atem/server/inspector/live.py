@@ -17,7 +17,7 @@ from ...errors import Unsupported
 from ...responses.faults import not_found
 from ...runtime.detokenizer import Detokenizer
 from ...trace.pieces import MOST_CHARACTERS, MOST_PIECES
-from ...trace.records import turn_record
+from ...trace.records import tool_records, turn_record
 from ...trace.tracer import VERSION, Tracer
 
 if TYPE_CHECKING:
@@ -86,6 +86,7 @@ class LiveTurn:
                 reason = "stop" if self.finish == "stop" and not self.full else "length"
                 steps.append(self._tracer.close(reason))  # type: ignore[arg-type]
                 record["turn"] = turn_record(self._tracer.turn)
+                record["options"] = {**self.options, "tools": tool_records(self.options["tools"])}
                 self._traced = -1  # a parser that was closed takes nothing more
             return {**record, "full": self.full}
 

@@ -14,7 +14,7 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-from ...parser.values import to_json
+from ...trace.records import line
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,7 +55,7 @@ def asset(name: str) -> bytes:
     return files(__package__).joinpath(name).read_bytes()
 
 
-def standalone(shown: Mapping[str, Any]) -> str:
+def standalone(shown: Mapping[str, Any]) -> bytes:
     """The page in one file that shows one trace and asks no server.
 
     ``shown`` is what the page takes: ``trace``, and a ``title``.
@@ -67,14 +67,14 @@ def standalone(shown: Mapping[str, Any]) -> str:
         f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; {NOTHING_ELSE}"
     )
     # In JSON "<" only stands in strings, so that its escape is the same text: no tag can end here.
-    data = to_json(dict(shown)).replace("<", "\\u003c")
+    data = line(dict(shown)).decode().strip().replace("<", "\\u003c")
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
     body = (
         f'<script type="application/json" id="shown">{data}</script>\n<script>{script}</script>\n'
     )
     page = _STYLE.sub(lambda _: f"{head}<style>{style}</style>", page)
     page = _SCRIPT.sub("", page)
-    return page.replace("</body>", f"{body}</body>")
+    return page.replace("</body>", f"{body}</body>").encode()
 
 
 def _hash(text: str) -> str:
