@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypeGuard
 
 from .errors import OptionError, Unsupported
+from .grammar import Grammar
 from .wire import Piece
 
 if TYPE_CHECKING:
@@ -161,7 +162,8 @@ class Request:
     as the context goes. ``stop`` are strings at which the text ends, without
     them. ``reasoning_budget`` is the number of tokens in ``to=self`` bodies
     after which the engine closes the channel and opens the answer
-    (wire_format 8). ``grammar`` constrains the output where an engine can.
+    (wire_format 8). ``grammar`` is what the turn has to be; the prompt ends in
+    the message that it continues, or before one.
     ``chat`` is the same conversation in the shape of OpenAI chat completions
     (``messages``, ``tools``, ...), for servers that take nothing else.
     Raises OptionError for a value that can't work.
@@ -172,7 +174,7 @@ class Request:
     max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     reasoning_budget: int | None = None
-    grammar: str | None = None
+    grammar: Grammar | None = None
     chat: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -184,8 +186,8 @@ class Request:
         require_whole("reasoning_budget", self.reasoning_budget, 0)
         if not (isinstance(self.stop, tuple) and all(map(_is_text, self.stop))):
             raise OptionError(f"stop={self.stop!r}; it is a tuple of strings, none of them empty")
-        if self.grammar is not None and not _is_text(self.grammar):
-            raise OptionError(f"grammar={self.grammar!r}; it is the text of one, or None")
+        if self.grammar is not None and not isinstance(self.grammar, Grammar):
+            raise OptionError(f"grammar={self.grammar!r}; it is a Grammar, or None")
 
     def prompt_ids(self, tokenizer: Tokenizer) -> list[int]:
         """The ids of the prompt. Raises what ``Prompt.token_ids`` raises, and OptionError."""

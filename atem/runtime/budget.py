@@ -41,19 +41,33 @@ class ReasoningBudget:
     ``next`` is the id that has to come now, None while the model is free;
     every token of the output goes to ``record``. ``count`` is how many there
     were in reasoning, ``run`` what is written at the limit. The prompt may end
-    anywhere in a header or body; what it holds is not counted. Raises
-    Unsupported if ``tokenizer`` lacks the special tokens that have to be written.
+    anywhere in a header or body; what it holds is not counted. Without
+    ``answers`` only the reasoning is closed, and what follows is another's to
+    decide. Raises Unsupported if ``tokenizer`` lacks the special tokens that have to be written.
     """
 
-    def __init__(self, limit: int, tokenizer: Tokenizer, prompt_ids: Sequence[int]) -> None:
+    def __init__(
+        self,
+        limit: int,
+        tokenizer: Tokenizer,
+        prompt_ids: Sequence[int],
+        *,
+        answers: bool = True,
+    ) -> None:
         self._limit = limit
-        self.run = _forced_ids(tokenizer)
+        run = _forced_ids(tokenizer)
+        self.run = run if answers else run[:1]
         self._channel = _Channel(tokenizer)
         self._due: deque[int] = deque()
         self.count = 0
-        for token_id in _opened(prompt_ids, tokenizer):
+        for token_id in opened(prompt_ids, tokenizer):
             self._channel.take(token_id)
         self._close_if_spent()
+
+    @property
+    def spent(self) -> bool:
+        """Whether nothing is left of it."""
+        return self.count >= self._limit
 
     @property
     def next(self) -> int | None:
@@ -69,7 +83,7 @@ class ReasoningBudget:
             self._close_if_spent()
 
     def _close_if_spent(self) -> None:
-        if self._channel.reasoning and self.count >= self._limit:
+        if self._channel.reasoning and self.spent:
             self._due.extend(self.run)
 
 
@@ -108,7 +122,7 @@ class _Channel:
             return b"\xff"
 
 
-def _opened(prompt_ids: Sequence[int], tokenizer: Tokenizer) -> Sequence[int]:
+def opened(prompt_ids: Sequence[int], tokenizer: Tokenizer) -> Sequence[int]:
     """The ids from the last ``<|start|>`` on, unless that message is over."""
     start = tokenizer.special_id(wire.START)
     ends = [tokenizer.special_id(text) for text in wire.TERMINATORS]

@@ -1,7 +1,8 @@
 """One request between logits and steps: when it ends, what it shows, what comes next.
 
 Rules: engines own tensors and nothing else. Stop ids, limits, stop strings,
-text, seeds and the reasoning budget are decided here, the same for all of them.
+text, seeds, grammars and the reasoning budget are decided here, the same for
+all of them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 from .. import wire
 from ..engine import Feature, Finish, Step
 from ..errors import ContextOverflow, OptionError, Unsupported
-from .budget import ReasoningBudget
+from . import grammar
+from .budget import ReasoningBudget, opened
 from .detokenizer import Detokenizer
 from .sampling import Candidates, Picked, Sampler
 from .stops import StopStrings
@@ -29,6 +31,11 @@ FEATURES: Final[frozenset[Feature]] = frozenset(
 """What a generation honours, so what every engine has that is built on it."""
 
 
+def features(tokenizer: Tokenizer) -> frozenset[Feature]:
+    """:data:`FEATURES`, and "grammar" where one can be applied to this tokenizer's ids."""
+    return FEATURES | {"grammar"} if grammar.supported(tokenizer) else FEATURES
+
+
 class Generation:
     """The life of one request.
 
@@ -38,7 +45,8 @@ class Generation:
     far, prompt included. Each ``take`` gives one step with one id; its pieces
     may come with a later step, while they may begin a stop string. Raises
     ContextOverflow if the prompt leaves no room for one token, OptionError for
-    a prompt that is empty or has an id beyond the vocabulary, Unsupported for a
+    a prompt that is empty or has an id beyond the vocabulary, or that a grammar
+    doesn't allow, Unsupported for a grammar that can't be applied and for a
     reasoning budget that tokenizer or model can't write.
     """
 
@@ -63,6 +71,16 @@ class Generation:
         self._logprobs = request.sampling.logprobs is not None
         self._sampler = Sampler(request.sampling, prompt_ids, vocab_size)
         self._budget = _budget(request, tokenizer, prompt_ids, vocab_size)
+        self._guide: grammar.Guide | None = None
+        if request.grammar is not None:
+            self._guide = grammar.Guide(
+                request.grammar,
+                opened(prompt_ids, tokenizer),
+                tokenizer=tokenizer,
+                stop_ids=self._stop_ids,
+                vocab_size=vocab_size,
+                thinking=self._thinking,
+            )
         self._detokenizer = Detokenizer(tokenizer)
         self._stops = StopStrings(request.stop)
         self._text_mode = None in map(tokenizer.special_id, wire.REQUIRED_SPECIALS)
@@ -70,9 +88,21 @@ class Generation:
     @property
     def need(self) -> int | None:
         """How many of the best candidates the next ``take`` wants; None for all ids in order."""
-        if self._budget is None or self._budget.next is None:
-            return self._sampler.need
-        return None if self._logprobs else 1
+        if self._due is not None:
+            return None if self._logprobs else 1
+        need = self._sampler.need
+        return need if self._guide is None else self._guide.need(need)
+
+    @property
+    def _thinking(self) -> bool:
+        """Whether the budget, if there is one, leaves anything to think."""
+        return self._budget is None or not self._budget.spent
+
+    @property
+    def _due(self) -> int | None:
+        """The id that has to come now, if there is one."""
+        due = None if self._budget is None else self._budget.next
+        return self._guide.only if due is None and self._guide is not None else due
 
     def take(self, candidates: Candidates) -> Step:
         """The next step. Raises EngineError for logits that can't be sampled from."""
@@ -85,14 +115,17 @@ class Generation:
         return self._step(picked, pieces, finish)
 
     def _choose(self, candidates: Candidates) -> Picked:
-        if self._budget is None:
-            return self._sampler.pick(candidates)
-        due = self._budget.next
-        if due is None:
-            picked = self._sampler.pick(candidates)
-        else:
+        due = self._due
+        if due is not None:
             picked = self._sampler.force(candidates, due)
-        self._budget.record(picked.id)
+        else:
+            allowed = None if self._guide is None else self._guide.allowed
+            picked = self._sampler.pick(candidates, allowed)
+        if self._budget is not None:
+            self._budget.record(picked.id)
+        if self._guide is not None:
+            self._guide.thinking = self._thinking
+            self._guide.record(picked.id)
         return picked
 
     def _show(self, token_id: int) -> tuple[list[Piece], Finish | None]:
@@ -124,7 +157,9 @@ def _budget(
 ) -> ReasoningBudget | None:
     if request.reasoning_budget is None:
         return None
-    budget = ReasoningBudget(request.reasoning_budget, tokenizer, prompt_ids)
+    budget = ReasoningBudget(
+        request.reasoning_budget, tokenizer, prompt_ids, answers=request.grammar is None
+    )
     if max(budget.run) >= vocab_size:
         raise Unsupported(
             f"reasoning_budget= has to write the id {max(budget.run)}, and the model has "

@@ -74,17 +74,18 @@ class Sampler:
         self._penalties = penalties
         self.need = None if penalties else _need(sampling, vocab_size)
 
-    def pick(self, candidates: Candidates) -> Picked:
-        """The next token. Raises EngineError for logits that hold NaN or infinity, or nothing."""
+    def pick(self, candidates: Candidates, allowed: NDArray[np.bool_] | None = None) -> Picked:
+        """The next token, of those that are ``allowed`` [V] if that is given.
+
+        Filters apply to what is allowed; log-probabilities stay the model's own.
+        Raises EngineError for logits that hold NaN or infinity, or nothing.
+        """
         _check(candidates)
-        scores = candidates.logits.astype(np.float64)
-        if self._penalties is not None:
-            scores = self._penalties.apply(candidates.ids, scores)
-        if self._sampling.greedy:
-            place = _best(scores, candidates.ids, 1)[0]
-        else:
-            place = self._draw(candidates.ids, scores)
-        return self._taken(candidates, int(place))
+        if allowed is None:
+            return self._taken(candidates, self._place(candidates.ids, candidates.logits))
+        kept = np.flatnonzero(allowed[candidates.ids])
+        place = self._place(candidates.ids[kept], candidates.logits[kept])
+        return self._taken(candidates, int(kept[place]))
 
     def force(self, candidates: Candidates, token_id: int) -> Picked:
         """``token_id`` as if it had been picked; no random number is used up.
@@ -96,6 +97,14 @@ class Sampler:
             return Picked(token_id)
         _check(candidates)
         return self._taken(candidates, int(np.flatnonzero(candidates.ids == token_id)[0]))
+
+    def _place(self, ids: NDArray[np.int64], logits: NDArray[np.float32]) -> int:
+        scores = logits.astype(np.float64)
+        if self._penalties is not None:
+            scores = self._penalties.apply(ids, scores)
+        if self._sampling.greedy:
+            return int(_best(scores, ids, 1)[0])
+        return self._draw(ids, scores)
 
     def _draw(self, ids: NDArray[np.int64], scores: NDArray[np.float64]) -> int:
         kept, weights = kept_weights(self._sampling, ids, scores)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from .. import wire
 from ..engine import GREEDY, Request, Sampling
 from ..errors import Unsupported
+from ..grammar import Form, Grammar
 from .driving import HOT, decoded, expect, greedy, ids_of, pieces_of, prompt, refuses, run
 
 if TYPE_CHECKING:
@@ -38,8 +39,9 @@ class _Illustrated(list[int]):
 
 
 _PLAIN: Final = Sampling(top_k=0)
+_GRAMMAR: Final = Grammar(Form("json", '{"type": "object"}'))
 _ASKING: Final[dict[Feature, Callable[[list[int]], Request]]] = {
-    "grammar": lambda ids: Request(ids, _PLAIN, grammar='root ::= "a"'),
+    "grammar": lambda ids: Request(ids, _PLAIN, grammar=_GRAMMAR),
     "images": lambda ids: Request(_Illustrated(ids, images=1), _PLAIN),
     "videos": lambda ids: Request(_Illustrated(ids, videos=1), _PLAIN),
     "logprobs": lambda ids: Request(ids, replace(_PLAIN, logprobs=1)),

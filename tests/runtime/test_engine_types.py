@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import atem
 from atem.engine import GREEDY, EngineInfo, Feature, Request, Sampling, require_features
 from atem.errors import OptionError, Unsupported
+from atem.grammar import Form, Grammar
 from atem.testing.tiny import tiny_tokenizer
 from atem.tokenizer import wrap
 
@@ -95,7 +96,7 @@ def test_stops_are_a_tuple_of_strings_that_are_not_empty(value):
 
 
 @pytest.mark.parametrize("value", ["", b"root", {"root": 1}])
-def test_a_grammar_is_text(value):
+def test_a_grammar_is_a_grammar(value):
     with pytest.raises(OptionError, match="grammar"):
         Request([1], grammar=value)
 
@@ -173,8 +174,9 @@ class Filmed(list):
 
 
 PLAIN = Request([1], Sampling(top_k=0))
+GRAMMAR = Grammar(Form("regex", "a"))
 ASKING = {
-    "grammar": [replace(PLAIN, grammar="root")],
+    "grammar": [replace(PLAIN, grammar=GRAMMAR)],
     "images": [replace(PLAIN, prompt=Illustrated([1]))],
     "videos": [replace(PLAIN, prompt=Filmed([1]))],
     "logprobs": [replace(PLAIN, sampling=Sampling(top_k=0, logprobs=0))],
@@ -208,7 +210,7 @@ def test_what_an_engine_lacks_is_refused_by_name_and_only_that(feature):
 
 
 def test_all_that_is_lacking_is_named_at_once():
-    request = replace(PLAIN, grammar="root", stop=("x",))
+    request = replace(PLAIN, grammar=GRAMMAR, stop=("x",))
     with pytest.raises(Unsupported, match=r"grammar, stop;.*this one has: seed"):
         require_features(info("seed"), request)
 

@@ -10,6 +10,7 @@ import atem
 from atem import wire
 from atem.engine import GREEDY, Request, Sampling, Step
 from atem.errors import ContextOverflow, EngineClosed, EngineError, OptionError, Unsupported
+from atem.grammar import Form, Grammar
 from atem.testing.driving import decoded, ids_of, prompt, run
 from atem.testing.scripted import ScriptedEngine, wire_ids
 from atem.testing.tiny import tiny_tokenizer
@@ -153,7 +154,7 @@ def test_a_script_that_is_over_says_so_by_the_call():
 def test_what_no_script_honours_is_refused_and_costs_no_turn():
     engine = ScriptedEngine([HELLO])
     with pytest.raises(Unsupported, match="grammar"):
-        engine.generate(ask(engine, grammar="root"))
+        engine.generate(ask(engine, grammar=Grammar(Form("regex", "x"))))
     assert text_of(engine, run(engine, ask(engine))) == HELLO
     assert len(engine.requests) == 1
 

@@ -15,7 +15,7 @@ import torch
 from ...engine import EngineInfo, Progress, Request, Step, require_features
 from ...errors import EngineClosed, EngineError, OptionError, OutOfMemory
 from ...tokenizer import wrap
-from ..generation import FEATURES, Generation
+from ..generation import Generation, features
 from ..memory import Needs
 from ..prefix import PrefixCache
 from ..sampling import default_sampling
@@ -86,7 +86,8 @@ class TorchEngine:
             load_tokenizer(checkpoint) if tokenizer is None else wrap(tokenizer)
         )
         self.info = EngineInfo(
-            checkpoint.path.name, "torch", context, stop_ids(self.tokenizer, checkpoint), FEATURES,
+            checkpoint.path.name, "torch", context, stop_ids(self.tokenizer, checkpoint),
+            features(self.tokenizer),
             max_batch=max_batch, dtype=number_type, layout=checkpoint.layout,
             sampling=default_sampling(checkpoint.files.generation_config),
         )  # fmt: skip

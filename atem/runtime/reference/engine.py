@@ -14,7 +14,7 @@ import numpy as np
 from ...engine import EngineInfo, Progress, Request, Step, require_features, require_whole
 from ...errors import EngineClosed, OutOfMemory
 from ...tokenizer import wrap
-from ..generation import FEATURES, Generation
+from ..generation import Generation, features
 from ..prefix import PrefixCache
 from ..sampling import candidates, default_sampling
 from ..tokens import load_tokenizer, stop_ids
@@ -54,8 +54,8 @@ class ReferenceEngine:
         self.tokenizer = load_tokenizer(checkpoint) if tokenizer is None else wrap(tokenizer)
         self.info = EngineInfo(
             model=checkpoint.path.name, backend="reference", context=context or most,
-            stop_ids=stop_ids(self.tokenizer, checkpoint), features=FEATURES, dtype="float32",
-            layout=checkpoint.layout,
+            stop_ids=stop_ids(self.tokenizer, checkpoint), features=features(self.tokenizer),
+            dtype="float32", layout=checkpoint.layout,
             sampling=default_sampling(checkpoint.files.generation_config),
         )  # fmt: skip
         weights = _read_all(checkpoint, progress or (lambda _: None))

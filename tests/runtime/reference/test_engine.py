@@ -94,7 +94,7 @@ def test_an_answer_goes_on_where_it_was_cut():
 
 
 def test_images_are_no_feature_of_it():
-    assert {"images", "grammar", "chat"}.isdisjoint(tiny_engine().info.features)
+    assert {"images", "chat"}.isdisjoint(tiny_engine().info.features)
 
 
 def test_a_declared_end_stops_and_is_part_of_the_last_step():

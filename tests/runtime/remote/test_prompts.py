@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from atem import render, wire
 from atem.engine import Request, Sampling
 from atem.errors import ContextOverflow, OptionError, Unsupported
+from atem.grammar import Form, Grammar
 from atem.render import Segment
 from atem.render.prompt import Prompt
 from atem.runtime.remote.prompts import SPECIAL, raw_text
@@ -204,7 +205,9 @@ def test_other_servers_refuse_penalties(kind):
         remote.generate(ask(sampling=Sampling(top_k=0, presence_penalty=0.5)))
 
 
-@pytest.mark.parametrize("field", [{"reasoning_budget": 4}, {"grammar": "root ::= x"}])
+@pytest.mark.parametrize(
+    "field", [{"reasoning_budget": 4}, {"grammar": Grammar(Form("regex", "x"))}]
+)
 @pytest.mark.parametrize("kind", ["vllm", "sglang", "llama.cpp", "mlx"])
 def test_what_no_server_does_is_refused(kind, field):
     with (

@@ -1,0 +1,174 @@
+"""llguidance, as far as it is used: its view of a tokenizer, and grammars compiled for it.
+
+Rules: loaded when it is first needed. What it refuses is raised as Unsupported
+with its reason in one line. A grammar is a stranger's, so its limits on size,
+steps and memory stay on.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
+
+from ... import wire
+from ...errors import MissingExtra, TokenError, Unsupported
+from ...grammar import TEXT
+from .lark import Writer, spellings
+
+if TYPE_CHECKING:
+    from ...grammar import Form, Grammar
+    from ...tokenizer import Tokenizer
+
+MAX_REASON: Final = 200
+
+_LIMITS: Final = {"max_lexer_states": 100_000, "verbose_errors": False}
+"""About 200 MB at the very most; errors without the grammar in them."""
+
+
+def supported(tokenizer: Tokenizer) -> bool:
+    """Whether grammars can be applied: llguidance is there, and framing is special tokens."""
+    return find_spec("llguidance") is not None and not _missing(tokenizer)
+
+
+@lru_cache(maxsize=256)
+def fault(form: Form) -> str | None:
+    """Why ``form`` can't be applied, or None. Raises MissingExtra without llguidance."""
+    library = _library()
+    try:
+        text = Writer(lambda literal: f"<[{len(literal)}]>", _escape).alone(form)
+        limits = library.LLParserLimits(**_LIMITS)
+        return _reason(library.LLMatcher.validate_grammar(text, limits=limits))
+    except (ValueError, RecursionError) as error:
+        return _reason(repr(error))
+
+
+class Compiled:
+    """A grammar for the ids of one tokenizer.
+
+    ``names`` are its calls as a header may write them, ``free`` the recipients
+    whose messages are the model's own. Raises Unsupported if it can't be applied,
+    MissingExtra without llguidance.
+    """
+
+    def __init__(self, grammar: Grammar, tokenizer: Tokenizer, view: Any) -> None:
+        declared = frozenset(call.name for call in grammar.calls)
+        own = [call.name for call in grammar.calls if call.parameters is None]
+        self.names = frozenset(name for call in declared for name in spellings(call, declared))
+        self.free = frozenset(name for call in own for name in spellings(call, declared))
+        self.free |= {wire.SELF} | ({wire.USER} if grammar.answer == TEXT else set())
+        self._grammar, self._tokenizer, self._view = grammar, tokenizer, view
+        self._matchers: dict[bool, Any] = {}
+        self.opening(thinking=True)
+
+    def opening(self, *, thinking: bool) -> Any:
+        """A matcher before the ``<|start|>`` of a message; to ``self`` only with ``thinking``."""
+        if thinking not in self._matchers:
+            self._matchers[thinking] = self._matcher(thinking=thinking)
+        return self._matchers[thinking].deep_copy()
+
+    def header(self, name: str) -> list[int]:
+        """The ids that open a message to ``name``."""
+        ids = self._tokenizer.encode(f"{wire.ASSISTANT} {wire.TO}{name}")
+        return [self._id(wire.START), *ids, self._id(wire.MESSAGE)]
+
+    def _matcher(self, *, thinking: bool) -> Any:
+        library = _library()
+        text = Writer(self._token, _escape).turn(self._grammar, thinking=thinking)
+        limits = library.LLParserLimits(**_LIMITS)
+        matcher = library.LLMatcher(self._view, text, log_level=0, limits=limits)
+        if matcher.is_error():
+            raise Unsupported(f"grammar= can't be applied: {_reason(matcher.get_error())}")
+        return matcher
+
+    def _token(self, literal: str) -> str:
+        return f"<[{self._id(literal)}]>"
+
+    def _id(self, literal: str) -> int:
+        number = self._tokenizer.special_id(literal)
+        assert number is not None
+        return number
+
+
+def compiled(
+    grammar: Grammar, tokenizer: Tokenizer, stop_ids: frozenset[int], vocab_size: int
+) -> Compiled:
+    """``grammar`` for ids of ``tokenizer`` below ``vocab_size``. Raises as :class:`Compiled`."""
+    if lacking := _missing(tokenizer):
+        raise Unsupported(
+            f"grammar= needs {', '.join(lacking)} as special tokens, which this tokenizer lacks; "
+            "leave it out, or use a current export of the checkpoint"
+        )
+    return _compiled(grammar, _Ids(tokenizer, stop_ids, vocab_size))
+
+
+class _Ids:
+    """The ids of a tokenizer, as a key: the tokenizer is itself, whatever it says it equals."""
+
+    def __init__(self, tokenizer: Tokenizer, stop_ids: frozenset[int], vocab_size: int) -> None:
+        self.tokenizer, self.stop_ids, self.vocab_size = tokenizer, stop_ids, vocab_size
+        self._key = id(tokenizer), stop_ids, vocab_size
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Ids) and self._key == other._key
+
+
+@lru_cache(maxsize=8)
+def _compiled(grammar: Grammar, ids: _Ids) -> Compiled:
+    return Compiled(grammar, ids.tokenizer, _view(ids))
+
+
+@lru_cache(maxsize=2)
+def _view(ids: _Ids) -> Any:
+    """The tokenizer as llguidance sees it. Takes a second for a large vocabulary."""
+    stops = sorted(ids.stop_ids)
+    vocabulary = _Vocabulary(ids.tokenizer, stops[0], ids.vocab_size)
+    return _library().LLTokenizer(vocabulary, n_vocab=ids.vocab_size, eos_token=stops)
+
+
+class _Vocabulary:
+    """What llguidance asks of a tokenizer."""
+
+    is_tokenizer_wrapper = True
+    bos_token_id = None
+
+    def __init__(self, tokenizer: Tokenizer, stop_id: int, vocab_size: int) -> None:
+        self._tokenizer = tokenizer
+        self.eos_token_id = stop_id
+        self.tokens = [self._bytes(number) for number in range(vocab_size)]
+        self.special_token_ids = list(filter(tokenizer.is_special, range(vocab_size)))
+
+    def __call__(self, text: str | bytes) -> list[int]:
+        return self._tokenizer.encode(text if isinstance(text, str) else text.decode())
+
+    def _bytes(self, number: int) -> bytes:
+        try:
+            return self._tokenizer.token_bytes(number)
+        except TokenError:  # an id of the padding behind the vocabulary
+            return b""
+
+
+def _missing(tokenizer: Tokenizer) -> list[str]:
+    return [text for text in wire.REQUIRED_SPECIALS if tokenizer.special_id(text) is None]
+
+
+def _library() -> Any:
+    try:
+        import llguidance
+    except ModuleNotFoundError as error:
+        raise MissingExtra("grammar", "a grammar") from error
+    return llguidance
+
+
+def _escape(pattern: str) -> str:
+    escaped: str = _library().regex_to_lark(pattern, "")
+    return escaped
+
+
+def _reason(text: str) -> str | None:
+    """The first line of an error, without what a stranger may have put at its end."""
+    lines = text.partition("<backtrace>")[0].strip().splitlines()
+    return lines[0][:MAX_REASON] if lines else None

@@ -1,0 +1,173 @@
+"""Where one turn is in its grammar, and which tokens may come next.
+
+Rules: a matcher runs from the ``<|start|>`` of a message to its end, or to where
+a body begins that is the model's own: inside that nothing is masked, except
+that reasoning alone ends no turn. Framing is known by the ids of special tokens.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ... import wire
+from ...errors import EngineError, OptionError, TokenError
+from .compiled import compiled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from ...grammar import Grammar
+    from ...tokenizer import Tokenizer
+
+_BLANK: Final = f"[{wire.WHITESPACE}]"
+_BARE: Final = re.compile(
+    f"(?:\\A|{_BLANK}){wire.TO}([^{wire.BREAKS_HEADER}]+){_BLANK}*\\Z".encode()
+)
+
+
+class Guide:
+    """Follows one turn; every id of the output goes to :meth:`record`.
+
+    ``opened`` are the ids of the message that the prompt leaves open, from its
+    ``<|start|>`` on; without any the turn begins with a ``<|start|>``. While
+    ``thinking`` is true a message to ``self`` may be opened. Raises OptionError
+    for an open message that the grammar doesn't allow, Unsupported for a grammar
+    that can't be applied, MissingExtra without llguidance.
+    """
+
+    def __init__(
+        self,
+        grammar: Grammar,
+        opened: Sequence[int],
+        *,
+        tokenizer: Tokenizer,
+        stop_ids: frozenset[int],
+        vocab_size: int,
+        thinking: bool = True,
+    ) -> None:
+        self.thinking = thinking
+        self._compiled = compiled(grammar, tokenizer, stop_ids, vocab_size)
+        self._tokenizer = tokenizer
+        self._start, self._message, self._eom = (
+            tokenizer.special_id(text) for text in (wire.START, wire.MESSAGE, wire.EOM)
+        )
+        self._said = False
+        self._unstopped = np.ones(vocab_size, dtype=np.bool_)
+        self._unstopped[sorted(stop_ids)] = False
+        self._matcher: Any = None
+        self._mask: NDArray[np.bool_] | None = None
+        self._reasoning = False
+        self._text = b""
+        self._open()
+        for token_id in opened:
+            self._replay(token_id)
+
+    # -- what may come ---------------------------------------------------------------
+
+    @property
+    def allowed(self) -> NDArray[np.bool_] | None:
+        """For each id [V] whether it may come next; None if all may. Raises EngineError."""
+        if self._matcher is None:
+            return self._unstopped if self._reasoning and not self._said else None
+        if self._mask is None:
+            self._mask = self._masked()
+        return self._mask
+
+    @property
+    def only(self) -> int | None:
+        """The one id that may come next, if there is just one."""
+        if self._matcher is None or (mask := self.allowed) is None:
+            return None
+        return int(mask.argmax()) if np.count_nonzero(mask) == 1 else None
+
+    def need(self, need: int | None) -> int | None:
+        """How many of the best candidates a sampler sees that wants ``need`` of them."""
+        if self._matcher is not None or need is None:
+            return None
+        return need if self.allowed is None else need + int(np.count_nonzero(~self._unstopped))
+
+    def _masked(self) -> NDArray[np.bool_]:
+        bits = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint8)
+        unpacked = np.unpackbits(bits, bitorder="little")[: len(self._unstopped)]
+        mask: NDArray[np.bool_] = unpacked.view(np.bool_)
+        if self._matcher.is_error() or not mask.any():
+            raise EngineError(
+                "the grammar leads to a place where no token may follow; simplify it, or leave it "
+                "out"
+            )
+        return mask
+
+    # -- what came -------------------------------------------------------------------
+
+    def record(self, token_id: int) -> None:
+        """``token_id`` was written. Raises EngineError if the grammar doesn't allow it."""
+        if self._matcher is None:
+            self._pass(token_id)
+        elif not self._follow(token_id):
+            raise EngineError(f"the token {token_id} was written against the grammar")
+
+    def _replay(self, token_id: int) -> None:
+        if self._matcher is None:
+            self._pass(token_id)
+        elif not self._follow(token_id):
+            raise OptionError(
+                "grammar= doesn't allow the message that the prompt has opened; open another "
+                "channel, or none"
+            )
+
+    def _follow(self, token_id: int) -> bool:
+        """Take ``token_id`` where the grammar decides; false if it doesn't allow it."""
+        taken: bool = self._matcher.consume_token(token_id)
+        self._mask = None
+        if token_id == self._eom:
+            self._said = True
+            self._open()
+        elif token_id == self._message:
+            self._enter(self._text.decode().rpartition(wire.TO)[2])
+        else:
+            self._text += self._bytes(token_id)
+        return taken
+
+    def _enter(self, recipient: str) -> None:
+        if recipient in self._compiled.free:
+            self._matcher, self._reasoning = None, recipient == wire.SELF
+        self._text = b""
+
+    def _pass(self, token_id: int) -> None:
+        """Take ``token_id`` in a body that is the model's own."""
+        if token_id in (self._eom, self._start):
+            self._said |= not self._reasoning
+            self._open()
+            if token_id == self._start:
+                self._follow(token_id)
+        elif not self._reasoning:
+            return
+        elif token_id == self._message:
+            self._leave()
+        else:
+            self._text = (self._text + self._bytes(token_id))[-wire.MAX_HEADER :]
+
+    def _leave(self) -> None:
+        """Go on behind a bare header to a tool, which reasoning may end with (wire_format 5.3)."""
+        header = _BARE.search(self._text)
+        name = header.group(1).decode("utf-8", "replace") if header else ""
+        if name in self._compiled.names:
+            self._open()
+            for token_id in self._compiled.header(name):
+                self._follow(token_id)
+
+    def _open(self) -> None:
+        """Stand before the ``<|start|>`` of a message."""
+        self._matcher = self._compiled.opening(thinking=self.thinking)
+        self._mask, self._reasoning, self._text = None, False, b""
+
+    def _bytes(self, token_id: int) -> bytes:
+        try:
+            return self._tokenizer.token_bytes(token_id)
+        except TokenError:  # an id of the padding behind the vocabulary
+            return b"\xff"
