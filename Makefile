@@ -62,7 +62,7 @@ $(READY): pyproject.toml
 	@$(RUN) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --upgrade 'pip>=25.1'
 	$(RUN) -m pip install --quiet $(TORCH)
-	$(RUN) -m pip install --quiet --editable '.[agent,engine,cuda,gguf,remote,server,postgres,redis]' --group test
+	$(RUN) -m pip install --quiet --editable '.[agent,engine,cuda,gguf,grammar,remote,server,postgres,redis]' --group test
 	@touch $@
 
 $(TOOLS): pyproject.toml $(READY)
