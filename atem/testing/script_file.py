@@ -5,6 +5,8 @@ A file is TOML, or JSON of the same shape::
     tokens_per_second = 50      # at this pace; without it as fast as it goes
     first_token_seconds = 0.5   # silence before the first token
     max_batch = 4               # turns at once (64)
+    context = 8192              # tokens of prompt and answer together (131072)
+    images = true               # takes images, which nobody looks at (false)
 
     [[turns]]
     last = "weather in (Oslo|Vigo)"   # found in the last message
@@ -40,7 +42,8 @@ if TYPE_CHECKING:
     from ..tokenizer import Tokenizer
 
 BATCH: Final = 64
-KEYS: Final = {"tokens_per_second", "first_token_seconds", "max_batch", "context", "turns"}
+NUMBERS: Final = {"tokens_per_second", "first_token_seconds", "max_batch", "context"}
+KEYS: Final = {*NUMBERS, "images", "turns"}
 TURN_KEYS: Final = {"last", "all", "write"}
 
 
@@ -72,7 +75,11 @@ def script_engine(path: str | Path, *, tokenizer: object = None) -> Engine:
         raise EngineError(f"{path} has no turn for this conversation; add one without patterns")
 
     engine = ScriptedEngine(answer, tokenizer=tokenizer, context=script.get("context", 131072))
-    engine.info = replace(engine.info, max_batch=script.get("max_batch", BATCH))
+    engine.info = replace(
+        engine.info,
+        max_batch=script.get("max_batch", BATCH),
+        features=engine.info.features | ({"images"} if script.get("images") else set()),
+    )
     rate, first = script.get("tokens_per_second", 0), script.get("first_token_seconds", 0)
     return PacedEngine(engine, 1 / rate if rate else 0.0, first)
 
@@ -87,8 +94,10 @@ def _read(path: Path) -> dict[str, Any]:
     turns = script.get("turns")
     if not isinstance(turns, list) or not turns:
         raise OptionError(f"{path} has no turns; a script has a list of them")
-    numbers = {key: value for key, value in script.items() if key != "turns"}
-    for key, value in numbers.items():
+    if not isinstance(script.get("images", False), bool):
+        raise OptionError(f"{path}: images is {script['images']!r}; it is true or false")
+    for key in NUMBERS & set(script):
+        value = script[key]
         if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
             raise OptionError(f"{path}: {key} is {value!r}; it is a number")
     return dict(script)

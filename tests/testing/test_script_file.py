@@ -71,6 +71,11 @@ def test_a_script_without_an_answer_says_so(engine):
         said(scripted, Message("user", "?"))
 
 
+@pytest.mark.parametrize(("text", "taken"), [("", False), ("images = true\n", True)])
+def test_images_are_taken_where_the_file_says_so(engine, text, taken):
+    assert ("images" in engine(text + SCRIPT).info.features) is taken
+
+
 def test_steps_come_at_the_pace_of_the_file(engine):
     scripted = engine("tokens_per_second = 100\nfirst_token_seconds = 0.1\n" + SCRIPT)
     began = time.monotonic()
@@ -101,6 +106,7 @@ def test_closing_wakes_a_thread_that_waits_for_a_step(engine):
         ("[[turns]]\nwrite = 'x'\nlast = '('", "pattern that is none"),
         ("tokens_per_second = 'many'\n" + SCRIPT, "it is a number"),
         ("tokens_per_second = -1\n" + SCRIPT, "it is a number"),
+        ("images = 1\n" + SCRIPT, "it is true or false"),
         ("[[turns]", "can't be read as a script"),
     ],
 )

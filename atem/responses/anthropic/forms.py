@@ -1,7 +1,8 @@
 """The pieces that a message and its events share.
 
 Rules: both say the same with the same ids, so that a stream and an answer in
-one piece can't differ. Source: responses.md 1.12.
+one piece can't differ. A key that the API's document requires is there, null
+where it has no meaning here. Source: responses.md 1.12.
 """
 
 from __future__ import annotations
@@ -26,6 +27,13 @@ NO_USAGE: Final[Fields] = {
     "output_tokens": 0,
 }
 
+ONLY_WHOLE: Final[Fields] = {
+    "cache_creation": None,
+    "inference_geo": None,
+    "service_tier": "standard",
+}
+"""What the usage of a message has besides, and that of its last event hasn't."""
+
 REASONS: Final = {"content_filter": "refusal"}
 """Reason of an incomplete response -> stop_reason; any other is "max_tokens"."""
 
@@ -40,7 +48,9 @@ def envelope(response: Fields, model: str | None) -> dict[str, Any]:
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,
-        "usage": usage(response["usage"]),
+        "stop_details": None,
+        "container": None,
+        "usage": {**usage(response["usage"]), **ONLY_WHOLE},
     }
 
 
@@ -48,7 +58,7 @@ def ending(response: Fields, stop_sequence: str | None) -> dict[str, Any]:
     """Why the message ended. ``stop_sequence`` is the string that ended it, if one did."""
     reason = _stop_reason(response, stop_sequence)
     ended_by = stop_sequence if reason == "stop_sequence" else None
-    return {"stop_reason": reason, "stop_sequence": ended_by}
+    return {"stop_reason": reason, "stop_sequence": ended_by, "stop_details": None}
 
 
 def _stop_reason(response: Fields, stop_sequence: str | None) -> str:
@@ -71,7 +81,13 @@ def usage(used: Fields | None) -> dict[str, Any]:
         "cache_read_input_tokens": cached,
         "output_tokens": used["output_tokens"],
         "output_tokens_details": {"thinking_tokens": thought},
+        "server_tool_use": None,
     }
+
+
+def said(text: str) -> Block:
+    """A text block."""
+    return {"type": "text", "text": text, "citations": None}
 
 
 def thinking(text: str, signature: str | None, display: Display) -> Block:
@@ -82,7 +98,13 @@ def thinking(text: str, signature: str | None, display: Display) -> Block:
 
 def tool_use(item: Fields) -> tuple[Block, str]:
     """The block of a call with its input left out, and the JSON of that input."""
-    block = {"type": "tool_use", "id": item["call_id"], "name": call_name(item), "input": {}}
+    block = {
+        "type": "tool_use",
+        "id": item["call_id"],
+        "name": call_name(item),
+        "input": {},
+        "caller": {"type": "direct"},
+    }
     if item["type"] == "function_call":
         return block, item["arguments"]
     return block, json.dumps({CUSTOM_INPUT: item["input"]}, ensure_ascii=False)

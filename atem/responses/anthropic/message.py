@@ -10,7 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from ..outcome import failure, runnable, text_of, thought_of
-from .forms import ending, envelope, thinking, tool_use
+from .forms import ending, envelope, said, thinking, tool_use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,7 +40,7 @@ def message(
 
 def _blocks(item: Mapping[str, Any], display: Display) -> Iterator[dict[str, Any]]:
     if item["type"] == "message":
-        yield {"type": "text", "text": text_of(item)}
+        yield said(text_of(item))
     elif item["type"] == "reasoning":
         if display != "hidden":
             yield thinking(thought_of(item), item.get("encrypted_content"), display)

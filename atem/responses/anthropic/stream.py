@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
 from ..outcome import ENDS, TEXT_DELTA, THOUGHT_DELTAS, failure, runnable
 from .faults import error_body
-from .forms import ending, envelope, thinking, tool_use, usage
+from .forms import ending, envelope, said, thinking, tool_use, usage
 
 if TYPE_CHECKING:
     from .request import Display
@@ -63,7 +63,7 @@ class MessagesStream:
     def _item_added(self, event: Fields) -> list[Event]:
         kind = event["item"]["type"]
         if kind == "message":
-            return [self._start({"type": "text", "text": ""})]
+            return [self._start(said(""))]
         if kind == "reasoning" and self._display != "hidden":
             return [self._start(thinking("", None, self._display))]
         return []

@@ -30,6 +30,7 @@ ASKED = {
     "messages": [{"role": "user", "content": "Rain?"}],
     "tools": MESSAGES_TOOLS,
 }
+DIRECT = {"type": "direct"}
 EVENT = TypeAdapter(RawMessageStreamEvent)
 
 
@@ -71,8 +72,8 @@ def test_a_turn_with_everything_is_these_events():
     call_id = told.response["output"][-1]["call_id"]
     assert starts == [
         {"type": "thinking", "thinking": "", "signature": ""},
-        {"type": "text", "text": ""},
-        {"type": "tool_use", "id": call_id, "name": "weather", "input": {}},
+        {"type": "text", "text": "", "citations": None},
+        {"type": "tool_use", "id": call_id, "name": "weather", "input": {}, "caller": DIRECT},
     ]
     assert {event["index"] for event in made if "index" in event} == {0, 1, 2}
 
@@ -84,9 +85,10 @@ def test_a_turn_with_everything_is_this_message():
     assert BLOBS.open(blob) == "Look it up."
     thought, text, use = made["content"]
     assert thought == {"type": "thinking", "thinking": "Look it up.", "signature": blob}
-    assert text == {"type": "text", "text": "One moment."}
+    assert text == {"type": "text", "text": "One moment.", "citations": None}
     assert use.pop("id").startswith(call_id)
-    assert use == {"type": "tool_use", "name": "weather", "input": {"city": "Oslo", "days": 2}}
+    assert use.pop("input") == {"city": "Oslo", "days": 2}
+    assert use == {"type": "tool_use", "name": "weather", "caller": DIRECT}
     assert (made["stop_reason"], made["stop_sequence"]) == ("tool_use", None)
     assert (made["type"], made["role"], made["model"]) == ("message", "assistant", "muse")
 
@@ -139,12 +141,13 @@ def test_what_a_filter_stopped_is_a_refusal():
 def test_a_string_that_ended_the_text_is_told():
     told = reply(DONE, stop_sequences=["no", "is"])
     made = message(told.response, stop_sequence=told.stopped_by)
-    assert made["content"] == [{"type": "text", "text": "It "}]
+    assert [block["text"] for block in made["content"]] == ["It "]
     assert (made["stop_reason"], made["stop_sequence"]) == ("stop_sequence", "is")
     stream = MessagesStream()
     stream.stop_sequence = told.stopped_by
     sent = [event for each in told.events for event in stream.feed(each)]
-    assert sent[-2]["delta"] == {"stop_reason": "stop_sequence", "stop_sequence": "is"}
+    ending = {"stop_reason": "stop_sequence", "stop_sequence": "is", "stop_details": None}
+    assert sent[-2]["delta"] == ending
 
 
 def test_a_stop_string_that_never_came_ended_nothing():
@@ -169,7 +172,7 @@ def test_a_call_that_was_shown_and_taken_back_is_in_no_event():
     text = turn(call(city="Oslo", days=2)[:-60], end="")
     told = built(text, [{"type": "function", "name": "weather"}], "length", arguments="stream")
     assert any(item["type"] == "function_call" for item in told.response["output"])
-    assert "tool_use" not in json.dumps([events(told), message(told.response)])
+    assert '"tool_use"' not in json.dumps([events(told), message(told.response)])
 
 
 @pytest.mark.parametrize(
