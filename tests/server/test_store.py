@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -28,12 +31,19 @@ def clock():
 
 @pytest.fixture(params=["memory", "sqlite"])
 def make(request, tmp_path, clock):
-    """Makes a store with bounds."""
+    """Makes a store with bounds; but for one in memory, all that it makes share what they keep."""
+    kinds = {"memory": MemoryStore, "sqlite": lambda *of: SQLiteStore(tmp_path / "store.db", *of)}
+    return lambda **bounds: kinds[request.param](Bounds(**bounds), clock)
 
-    def made(**bounds):
-        if request.param == "memory":
-            return MemoryStore(Bounds(**bounds), clock)
-        return SQLiteStore(tmp_path / "store.db", Bounds(**bounds), clock)
+
+@pytest.fixture
+def several(make):
+    """Makes as many stores as several servers would have that share what they keep."""
+
+    def made(count, **bounds):
+        first = make(**bounds)
+        shared = isinstance(first, MemoryStore)
+        return [first, *(first if shared else make(**bounds) for _ in range(count - 1))]
 
     return made
 
@@ -44,6 +54,18 @@ def run(store, scenario):
             return await scenario(store)
         finally:
             await store.close()
+
+    return asyncio.run(whole())
+
+
+def run_all(stores, scenario):
+    """As ``run``, for several stores at once."""
+
+    async def whole():
+        try:
+            return await scenario(stores)
+        finally:
+            await asyncio.gather(*(store.close() for store in set(stores)))
 
     return asyncio.run(whole())
 
@@ -63,7 +85,7 @@ def test_a_record_comes_back_as_it_was_put(make):
         await store.put(kept)
         return await store.get("t", "a")
 
-    assert run(make(), scenario) == kept
+    assert replace(run(make(), scenario), version=0) == kept
 
 
 def test_a_change_of_what_was_put_or_got_changes_nothing_in_the_store(make):
@@ -211,14 +233,181 @@ def test_the_size_counts_records_and_logs_and_is_nothing_once_all_is_deleted(mak
     assert run(make(), scenario) == (0, True, 0)
 
 
-def test_unfinished_are_the_open_records_of_all_tenants(make):
+def test_a_swap_is_done_only_in_place_of_the_version_that_was_got(make):
     async def scenario(store):
-        await store.put(record("a", open=True))
-        await store.put(record("b", tenant="u", open=True, item_ids=("m",)))
-        await store.put(record("c"))
-        return {(each.tenant, each.id, each.item_ids) for each in await store.unfinished()}
+        first = await store.swap(record("a"))
+        again = await store.swap(record("a"))
+        got = await store.get("t", "a")
+        second = await store.swap(replace(got, body={"n": 2}))
+        late = await store.swap(replace(got, body={"n": 3}))
+        now = await store.get("t", "a")
+        return first > 0, again, got.version == first, late, now.version == second, now.body
 
-    assert run(make(), scenario) == {("t", "a", ()), ("u", "b", ("m",))}
+    assert run(make(), scenario) == (True, 0, True, 0, True, {"n": 2})
+
+
+def test_a_swap_of_what_was_put_again_or_deleted_does_nothing(make):
+    async def scenario(store):
+        await store.put(record("a"))
+        got = await store.get("t", "a")
+        await store.put(record("a", body={"n": 2}))
+        late = await store.swap(got, events(0))
+        body = (await store.get("t", "a")).body
+        await store.delete("t", "a")
+        gone = await store.swap(got), await store.get("t", "a")
+        return late, body, gone, await store.read_events("t", "a", -1)
+
+    assert run(make(), scenario) == (0, {"n": 2}, (0, None), [])
+
+
+def test_a_swap_adds_its_events_in_the_same_step_and_changes_the_items(make):
+    async def scenario(store):
+        version = await store.swap(record("a", open=True, item_ids=("m",)), events(0, 1))
+        await store.append_events("t", "a", events(2))
+        await store.swap(record("a", version=version, item_ids=("m", "n")), events(3))
+        found = (await store.find("t", "n")).id, (await store.get("t", "a")).open
+        return found, await store.read_events("t", "a", -1)
+
+    assert run(make(), scenario) == (("a", False), events(0, 1, 2, 3))
+
+
+def test_of_many_swaps_at_once_one_is_done_each_time_and_nothing_is_lost(several):
+    async def scenario(stores):
+        await stores[0].put(record("a", body={"added": []}))
+
+        async def add(number):
+            while True:
+                store = stores[number % len(stores)]
+                got = await store.get("t", "a")
+                body = {"added": [*got.body["added"], number]}
+                if await store.swap(replace(got, body=body)):
+                    return
+
+        await asyncio.gather(*map(add, range(16)))
+        return sorted((await stores[1].get("t", "a")).body["added"])
+
+    assert run_all(several(3), scenario) == list(range(16))
+
+
+def test_only_the_owner_adds_to_a_log(make):
+    async def scenario(store):
+        await store.put(record("a", open=True, owner="me"))
+        mine = await store.append_events("t", "a", events(0), "me")
+        others = [await store.append_events("t", "a", events(1), who) for who in ("you", "")]
+        await store.put(record("a"))
+        late = await store.append_events("t", "a", events(2), "me")
+        none = await store.append_events("t", "b", events(0))
+        return mine, others, late, none, await store.read_events("t", "a", -1)
+
+    assert run(make(), scenario) == (True, [False, False], False, False, events(0))
+
+
+def test_what_is_held_is_not_taken_over_before_its_lease_has_run_out(make, clock):
+    async def scenario(store):
+        await store.put(record("a", open=True, owner="me", item_ids=("m",)))
+        await store.put(record("b", tenant="u", open=True))
+        await store.put(record("c"))
+        clock.now += 9
+        early = await store.take_over("you")
+        await store.renew("me", [("t", "a")])
+        clock.now += 9
+        late = await store.take_over("you")
+        clock.now += 1
+        last = await store.take_over("you")
+        return [[each.id for each in found] for found in (early, late, last)], last[0]
+
+    taken, last = run(make(lease_seconds=10), scenario)
+    assert taken == [[], ["b"], ["a"]]
+    assert (last.tenant, last.owner, last.item_ids) == ("t", "you", ("m",))
+
+
+def test_whoever_lost_a_record_can_not_write_it_any_more(make, clock):
+    async def scenario(store):
+        version = await store.swap(record("a", open=True, owner="me"), events(0))
+        clock.now += 10
+        (taken,) = await store.take_over("you")
+        kept = record("a", body={"text": "late"}, version=version)
+        lost = (
+            await store.append_events("t", "a", events(1), "me"),
+            await store.swap(kept, events(1)),
+            await store.renew("me", [("t", "a")]),
+        )
+        done = await store.append_events("t", "a", events(1), "you"), await store.swap(taken) > 0
+        return lost, done, (await store.get("t", "a")).body
+
+    assert run(make(lease_seconds=10), scenario) == ((False, 0, {}), (True, True), {"name": "a"})
+
+
+def test_each_record_is_taken_over_by_one_alone(several, clock):
+    async def scenario(stores):
+        for number in range(20):
+            await stores[0].put(record(f"{number}", open=True))
+        clock.now += 100
+        taken = await asyncio.gather(*(s.take_over(f"{n}") for n, s in enumerate(stores)))
+        return sorted(int(each.id) for found in taken for each in found)
+
+    assert run_all(several(4), scenario) == list(range(20))
+
+
+def test_an_end_that_is_asked_for_is_told_to_the_owner_of_an_open_record(make):
+    async def scenario(store):
+        await store.put(record("a", open=True, owner="me"))
+        await store.put(record("b", open=True, owner="me"))
+        await store.put(record("c", open=True, owner="you"))
+        await store.put(record("d"))
+        keys = [("t", name) for name in "abcde"]
+        asked = [await store.cancel(*key) for key in keys[:1] + keys[3:]]
+        return asked, await store.renew("me", keys)
+
+    assert run(make(), scenario) == ([True, False, False], {("t", "a"): True, ("t", "b"): False})
+
+
+def test_an_end_that_was_asked_for_is_asked_for_after_a_swap_and_not_after_a_put(make):
+    async def scenario(store):
+        version = await store.swap(record("a", open=True, owner="me"))
+        await store.cancel("t", "a")
+        await store.swap(record("a", open=True, owner="me", version=version))
+        swapped = await store.renew("me", [("t", "a")])
+        await store.put(record("a", open=True, owner="me"))
+        return [*swapped.values(), *(await store.renew("me", [("t", "a")])).values()]
+
+    assert run(make(), scenario) == [True, False]
+
+
+def test_a_change_of_a_record_or_its_log_is_told_to_whoever_looked_before(make):
+    async def scenario(store):
+        version = await store.swap(record("a", open=True))
+        told = []
+        for change in (
+            lambda: store.append_events("t", "a", events(0)),
+            lambda: store.swap(record("a", version=version), events(1)),
+            lambda: store.delete("t", "a"),
+        ):
+            growth = store.growth("t", "a")
+            before = growth.is_set()
+            await change()
+            async with asyncio.timeout(5):
+                await growth.wait()
+            told.append((before, store.growth("t", "a").is_set()))
+        return told
+
+    assert run(make(), scenario) == [(False, False)] * 3
+
+
+def test_a_reader_that_polls_sees_what_another_store_has_written(several):
+    async def scenario(stores):
+        writer, reader = stores
+        await writer.put(record("a", open=True))
+        growth = reader.growth("t", "a")
+        await writer.append_events("t", "a", events(0))
+        try:
+            async with asyncio.timeout(reader.poll):
+                await growth.wait()
+        except TimeoutError:
+            pass
+        return await reader.read_events("t", "a", -1)
+
+    assert run_all(several(2), scenario) == events(0)
 
 
 def test_calls_beside_each_other_are_all_kept(make):
@@ -254,3 +443,35 @@ def test_sqlite_refuses_a_file_that_is_none_and_one_of_a_later_version(tmp_path)
     later.close()
     with pytest.raises(OptionError, match="later version"):
         SQLiteStore(tmp_path / "later.db")
+
+
+def test_sqlite_reads_and_holds_what_a_file_of_the_first_version_has_open(tmp_path):
+    path = tmp_path / "store.db"
+
+    async def write(store):
+        await store.put(record("a", open=True))
+
+    run(SQLiteStore(path, clock=Clock()), write)
+    with closing(sqlite3.connect(path)) as file:
+        for column in ("owner", "version", "until", "ending"):
+            file.execute(f"ALTER TABLE records DROP COLUMN {column}")
+        file.execute("PRAGMA user_version = 1")
+
+    async def take_over(store):
+        (taken,) = await store.take_over("me")
+        return (await store.get("t", "a")), taken
+
+    kept, taken = run(SQLiteStore(path, clock=Clock()), take_over)
+    assert kept == taken
+    assert (kept.body, kept.owner) == ({"name": "a"}, "me")
+
+
+def test_sqlite_stores_that_begin_at_once_in_a_new_file_all_can_use_it(tmp_path):
+    with ThreadPoolExecutor(8) as pool:
+        stores = list(pool.map(lambda _: SQLiteStore(tmp_path / "s.db", clock=Clock()), range(8)))
+
+    async def scenario(stores):
+        await asyncio.gather(*(store.put(record(f"{n}")) for n, store in enumerate(stores)))
+        return [(await stores[0].get("t", f"{n}")).id for n in range(8)]
+
+    assert run_all(stores, scenario) == [f"{n}" for n in range(8)]

@@ -8,24 +8,34 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
+from .growth import Growth
 from .interface import Bounds
 from .record import Record, pack, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    import asyncio
+    from collections.abc import Callable, Iterable, Sequence
 
-Key: TypeAlias = tuple[str, str]
+    from .interface import Key
+
+POLL: Final = 5.0
+"""Nobody else writes this store: all is told."""
 
 
 @dataclass(slots=True)
 class _Kept:
-    """``record`` without its body, which is ``packed``; ``touched`` is when it was put."""
+    """``record`` without its body, which is ``packed``; ``touched`` is when it was put.
+
+    ``until`` is when its lease runs out, ``ending`` whether its end was asked for.
+    """
 
     record: Record
     packed: bytes
     touched: float
+    until: float
+    ending: bool = False
     events: dict[int, bytes] = field(default_factory=dict)
     size: int = 0
 
@@ -41,20 +51,44 @@ class MemoryStore:
         self._kept: dict[Key, _Kept] = {}
         self._items: dict[Key, Key] = {}
         self._bytes = 0
+        self._growth = Growth()
+
+    @property
+    def poll(self) -> float:
+        """See :class:`~atem.server.store.Store`."""
+        return POLL
 
     async def put(self, record: Record) -> None:
         """See :class:`~atem.server.store.Store`."""
+        self._put(record)
+
+    async def swap(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
+        """See :class:`~atem.server.store.Store`."""
+        before = self._kept.get((record.tenant, record.id))
+        if record.version != (before.record.version if before else 0):
+            return 0
+        kept = self._put(record, events)
+        kept.ending = record.open and before is not None and before.ending
+        return kept.record.version
+
+    def _put(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> _Kept:
         key = (record.tenant, record.id)
         before = self._drop(key)
-        kept = _Kept(replace(record, body={}), pack(record.body), self._clock())
+        now = self._clock()
+        version = before.record.version + 1 if before else 1
+        about = replace(record, body={}, version=version)
+        kept = _Kept(about, pack(record.body), now, now + self._bounds.lease_seconds)
         self._kept[key] = kept
         self._grow(kept, len(kept.packed))
         if before is not None:
             kept.events = before.events
             self._grow(kept, sum(map(len, kept.events.values())))
+        self._append(kept, events)
         for item_id in record.item_ids:
             self._items[record.tenant, item_id] = key
         self._make_room(key)
+        self._growth.tell(key)
+        return kept
 
     async def get(self, tenant: str, record_id: str) -> Record | None:
         """See :class:`~atem.server.store.Store`."""
@@ -72,15 +106,21 @@ class MemoryStore:
         """See :class:`~atem.server.store.Store`."""
         was = await self.get(tenant, record_id) is not None
         self._drop((tenant, record_id))
+        self._growth.tell((tenant, record_id))
         return was
 
     async def append_events(
-        self, tenant: str, record_id: str, events: Sequence[dict[str, Any]]
-    ) -> None:
+        self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str = ""
+    ) -> bool:
         """See :class:`~atem.server.store.Store`."""
         kept = self._kept.get((tenant, record_id))
-        if kept is None:
-            return
+        if kept is None or kept.record.owner != owner:
+            return False
+        self._append(kept, events)
+        self._growth.tell((tenant, record_id))
+        return True
+
+    def _append(self, kept: _Kept, events: Sequence[dict[str, Any]]) -> None:
         for event in events:
             packed = pack(event)
             self._grow(kept, len(packed) - len(kept.events.get(event["sequence_number"], b"")))
@@ -96,8 +136,35 @@ class MemoryStore:
         later = sorted(number for number in kept.events if number > after)
         return [unpack(kept.events[number]) for number in later[:limit]]
 
-    async def unfinished(self) -> list[Record]:
+    def growth(self, tenant: str, record_id: str) -> asyncio.Event:
         """See :class:`~atem.server.store.Store`."""
+        return self._growth.next((tenant, record_id))
+
+    async def renew(self, owner: str, keys: Iterable[Key]) -> dict[Key, bool]:
+        """See :class:`~atem.server.store.Store`."""
+        held = {key: kept for key in keys if (kept := self._open(key, owner)) is not None}
+        for kept in held.values():
+            kept.until = self._clock() + self._bounds.lease_seconds
+        return {key: kept.ending for key, kept in held.items()}
+
+    async def cancel(self, tenant: str, record_id: str) -> bool:
+        """See :class:`~atem.server.store.Store`."""
+        kept = self._open((tenant, record_id))
+        if kept is not None:
+            kept.ending = True
+        return kept is not None
+
+    async def take_over(self, owner: str) -> list[Record]:
+        """See :class:`~atem.server.store.Store`."""
+        now = self._clock()
+        left = [kept for kept in self._kept.values() if kept.record.open and kept.until <= now]
+        for kept in left:
+            kept.record = replace(kept.record, owner=owner, version=kept.record.version + 1)
+            kept.until = now + self._bounds.lease_seconds
+        return [replace(kept.record, body=unpack(kept.packed)) for kept in left]
+
+    async def unfinished(self) -> list[Record]:
+        """The open records."""
         found = [await self.get(*key) for key, kept in self._kept.items() if kept.record.open]
         return [record for record in found if record is not None]
 
@@ -122,6 +189,13 @@ class MemoryStore:
         self._kept.clear()
         self._items.clear()
         self._bytes = 0
+
+    def _open(self, key: Key, owner: str | None = None) -> _Kept | None:
+        """The open record of ``key``, if it is this owner's."""
+        kept = self._kept.get(key)
+        if kept is None or not kept.record.open:
+            return None
+        return kept if owner in (None, kept.record.owner) else None
 
     def _old(self, kept: _Kept) -> bool:
         ends = kept.record.created + self._bounds.seconds

@@ -20,9 +20,10 @@ FORM: Final = b"\x01"
 class Record:
     """A response, or another thing that clients name by an id.
 
-    ``open`` says that somebody is still writing it: it is neither dropped for
-    room nor for age. ``item_ids`` are the items in ``body``, by which it is
-    found. ``created`` is in seconds.
+    ``open`` says that somebody is still writing it, who is ``owner``: it is
+    neither dropped for room nor for age. ``item_ids`` are the items in ``body``,
+    by which it is found. ``created`` is in seconds. ``version`` is the store's:
+    a record that it gave has one above 0.
     """
 
     tenant: str
@@ -31,6 +32,8 @@ class Record:
     body: dict[str, Any]
     open: bool = False
     item_ids: tuple[str, ...] = ()
+    owner: str = ""
+    version: int = 0
 
 
 def pack(value: Any) -> bytes:

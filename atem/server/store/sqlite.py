@@ -1,8 +1,9 @@
 """The store in one SQLite file: the default, which a restart doesn't empty.
 
 Rules: one thread owns the connection, so that the event loop never waits for a
-disk; each call is one transaction. The file is its user's alone to read. One
-server writes a file: at its start it takes what is open for abandoned.
+disk; each call is one transaction, and one that writes locks the file before it
+reads, so that several servers of one machine can share it. The file is its
+user's alone to read.
 """
 
 from __future__ import annotations
@@ -17,20 +18,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 from ...errors import OptionError
+from .growth import Growth
 from .interface import Bounds
 from .record import Record, pack, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+
+    from .interface import Key
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-VERSION: Final = 1
+POLL: Final = 0.1
+"""Nobody tells this process what others write."""
+
+BUSY_SECONDS: Final = 30.0
+VERSION: Final = 2
 SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS records (
     put INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL, id TEXT NOT NULL,
     created REAL NOT NULL, open INTEGER NOT NULL, touched REAL NOT NULL, body BLOB NOT NULL,
+    owner TEXT NOT NULL DEFAULT '', version INTEGER NOT NULL DEFAULT 1,
+    until REAL NOT NULL DEFAULT 0, ending INTEGER NOT NULL DEFAULT 0,
     UNIQUE (tenant, id));
 CREATE INDEX IF NOT EXISTS records_created ON records (created);
 CREATE INDEX IF NOT EXISTS records_open ON records (open) WHERE open;
@@ -43,6 +53,12 @@ CREATE TABLE IF NOT EXISTS events (
     PRIMARY KEY (tenant, id, number)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS total (bytes INTEGER NOT NULL);
 INSERT INTO total SELECT 0 WHERE NOT EXISTS (SELECT * FROM total);
+"""
+FROM_1: Final = """
+ALTER TABLE records ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+ALTER TABLE records ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE records ADD COLUMN until REAL NOT NULL DEFAULT 0;
+ALTER TABLE records ADD COLUMN ending INTEGER NOT NULL DEFAULT 0;
 """
 # The total is kept by the database itself, whichever statement writes or drops a row.
 TRIGGERS: Final = """
@@ -72,6 +88,7 @@ class SQLiteStore:
         self._path = Path(path)
         self._bounds = bounds or Bounds()
         self._clock = clock
+        self._growth = Growth()
         self._thread = ThreadPoolExecutor(1, "atem-store")
         try:
             self._file = self._thread.submit(_opened, self._path).result()
@@ -79,49 +96,83 @@ class SQLiteStore:
             self._thread.shutdown()
             raise
 
+    @property
+    def poll(self) -> float:
+        """See :class:`~atem.server.store.Store`."""
+        return POLL
+
     async def put(self, record: Record) -> None:
         """See :class:`~atem.server.store.Store`."""
         packed = pack([record.body, record.item_ids])
-        await self._do(_put, record, packed, self._clock(), self._bounds.bytes)
+        await self._write(_put, record, packed, self._clock(), self._bounds)
+        self._growth.tell((record.tenant, record.id))
+
+    async def swap(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
+        """See :class:`~atem.server.store.Store`."""
+        packed = pack([record.body, record.item_ids])
+        version = await self._write(
+            _swap, record, packed, _rows(events), now=self._clock(), bounds=self._bounds
+        )
+        if version:
+            self._growth.tell((record.tenant, record.id))
+        return version
 
     async def get(self, tenant: str, record_id: str) -> Record | None:
         """See :class:`~atem.server.store.Store`."""
-        return await self._do(_get, tenant, record_id, self._oldest)
+        return await self._read(_get, tenant, record_id, self._oldest)
 
     async def find(self, tenant: str, item_id: str) -> Record | None:
         """See :class:`~atem.server.store.Store`."""
-        return await self._do(_find, tenant, item_id, self._oldest)
+        return await self._read(_find, tenant, item_id, self._oldest)
 
     async def delete(self, tenant: str, record_id: str) -> bool:
         """See :class:`~atem.server.store.Store`."""
-        return await self._do(_delete, tenant, record_id, self._oldest)
+        was = await self._write(_delete, tenant, record_id, self._oldest)
+        self._growth.tell((tenant, record_id))
+        return was
 
     async def append_events(
-        self, tenant: str, record_id: str, events: Sequence[dict[str, Any]]
-    ) -> None:
+        self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str = ""
+    ) -> bool:
         """See :class:`~atem.server.store.Store`."""
-        rows = [(event["sequence_number"], pack(event)) for event in events]
-        await self._do(_append, tenant, record_id, rows)
+        done = await self._write(_append, tenant, record_id, _rows(events), owner)
+        self._growth.tell((tenant, record_id))
+        return done
 
     async def read_events(
         self, tenant: str, record_id: str, after: int, limit: int = 256
     ) -> list[dict[str, Any]]:
         """See :class:`~atem.server.store.Store`."""
-        if await self.get(tenant, record_id) is None:
-            return []
-        return await self._do(_events, tenant, record_id, after, limit)
+        return await self._read(_events, (tenant, record_id), after, limit, self._oldest)
+
+    def growth(self, tenant: str, record_id: str) -> asyncio.Event:
+        """See :class:`~atem.server.store.Store`."""
+        return self._growth.next((tenant, record_id))
+
+    async def renew(self, owner: str, keys: Iterable[Key]) -> dict[Key, bool]:
+        """See :class:`~atem.server.store.Store`."""
+        until = self._clock() + self._bounds.lease_seconds
+        return await self._write(_renew, owner, list(keys), until)
+
+    async def cancel(self, tenant: str, record_id: str) -> bool:
+        """See :class:`~atem.server.store.Store`."""
+        return await self._write(_cancel, tenant, record_id)
+
+    async def take_over(self, owner: str) -> list[Record]:
+        """See :class:`~atem.server.store.Store`."""
+        return await self._write(_take_over, owner, self._clock(), self._bounds.lease_seconds)
 
     async def unfinished(self) -> list[Record]:
-        """See :class:`~atem.server.store.Store`."""
-        return await self._do(_unfinished)
+        """The open records."""
+        return await self._read(_unfinished)
 
     async def expire(self) -> int:
         """See :class:`~atem.server.store.Store`."""
-        return await self._do(_expire, self._clock(), self._bounds)
+        return await self._write(_expire, self._clock(), self._bounds)
 
     async def size(self) -> int:
         """See :class:`~atem.server.store.Store`."""
-        return await self._do(_size)
+        return await self._read(_size)
 
     async def close(self) -> None:
         """See :class:`~atem.server.store.Store`."""
@@ -133,14 +184,33 @@ class SQLiteStore:
         """What was created then, or before, is too old."""
         return self._clock() - self._bounds.seconds
 
+    async def _read(
+        self,
+        function: Callable[Concatenate[sqlite3.Connection, P], R],
+        *arguments: P.args,
+        **named: P.kwargs,
+    ) -> R:
+        return await self._do("BEGIN", function, *arguments, **named)
+
+    async def _write(
+        self,
+        function: Callable[Concatenate[sqlite3.Connection, P], R],
+        *arguments: P.args,
+        **named: P.kwargs,
+    ) -> R:
+        # One that begins as a reader can't go on as a writer once another has written.
+        return await self._do("BEGIN IMMEDIATE", function, *arguments, **named)
+
     async def _do(
         self,
+        begin: str,
         function: Callable[Concatenate[sqlite3.Connection, P], R],
         *arguments: P.args,
         **named: P.kwargs,
     ) -> R:
         def transaction() -> R:
             with self._file:
+                self._file.execute(begin)
                 return function(self._file, *arguments, **named)
 
         loop = asyncio.get_running_loop()
@@ -158,7 +228,8 @@ def _opened(path: Path) -> sqlite3.Connection:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
         with ExitStack() as stack:
-            file = stack.enter_context(closing(sqlite3.connect(path, timeout=30)))
+            connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+            file = stack.enter_context(closing(connection))
             _prepare(file, path)
             stack.pop_all()
     except (OSError, sqlite3.Error) as error:
@@ -167,35 +238,105 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(file: sqlite3.Connection, path: Path) -> None:
-    (version,) = file.execute("PRAGMA user_version").fetchone()
-    if version > VERSION:
-        raise OptionError(f"store_path={str(path)!r} was written by a later version of atem")
-    for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = FAST"):
+    _use_log(file)
+    for pragma in ("synchronous = NORMAL", "secure_delete = FAST"):
         file.execute(f"PRAGMA {pragma}")
-    file.executescript(SCHEMA + TRIGGERS + f"PRAGMA user_version = {VERSION};")
+    file.execute("BEGIN IMMEDIATE")  # another server may begin at the same moment
+    with file:
+        (version,) = file.execute("PRAGMA user_version").fetchone()
+        if version > VERSION:
+            raise OptionError(f"store_path={str(path)!r} was written by a later version of atem")
+        steps = (FROM_1 if version == 1 else "") + SCHEMA + TRIGGERS
+        for statement in _statements(steps + f"PRAGMA user_version = {VERSION};"):
+            file.execute(statement)
 
 
-_COLUMNS: Final = "tenant, id, created, open, body"
+def _use_log(file: sqlite3.Connection) -> None:
+    """Switch to a write-ahead log. While another server does the same SQLite waits for nobody."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            file.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def _statements(script: str) -> list[str]:
+    """The statements of a script; ``executescript`` would end the transaction."""
+    statements, lines = [], ""
+    for line in script.splitlines():
+        lines += line + "\n"
+        if sqlite3.complete_statement(lines):
+            statements.append(lines)
+            lines = ""
+    return statements
+
+
+_COLUMNS: Final = "tenant, id, created, open, owner, version, body"
 
 
 def _record(row: tuple[Any, ...]) -> Record:
-    tenant, record_id, created, is_open, packed = row
+    tenant, record_id, created, is_open, owner, version, packed = row
     body, items = unpack(packed)
-    return Record(tenant, record_id, created, body, open=bool(is_open), item_ids=tuple(items))
+    return Record(tenant, record_id, created, body, bool(is_open), tuple(items), owner, version)
 
 
-def _put(file: sqlite3.Connection, record: Record, body: bytes, now: float, most: int) -> None:
+def _rows(events: Sequence[dict[str, Any]]) -> list[tuple[int, bytes]]:
+    return [(event["sequence_number"], pack(event)) for event in events]
+
+
+def _swap(
+    file: sqlite3.Connection,
+    record: Record,
+    body: bytes,
+    events: list[tuple[int, bytes]],
+    *,
+    now: float,
+    bounds: Bounds,
+) -> int:
+    version, ending = _state(file, record.tenant, record.id)
+    if version != record.version:
+        return 0
+    _add(file, record.tenant, record.id, events)
+    return _put(file, record, body, now, bounds, ending=record.open and ending)
+
+
+def _state(file: sqlite3.Connection, tenant: str, record_id: str) -> tuple[int, bool]:
+    """The version of a record, and whether its end was asked for."""
+    row = file.execute(
+        "SELECT version, ending FROM records WHERE tenant = ? AND id = ?", (tenant, record_id)
+    ).fetchone()
+    return row or (0, False)
+
+
+def _put(
+    file: sqlite3.Connection,
+    record: Record,
+    body: bytes,
+    now: float,
+    bounds: Bounds,
+    *,
+    ending: bool = False,
+) -> int:
     key = (record.tenant, record.id)
+    version = _state(file, *key)[0] + 1
     file.execute("DELETE FROM records WHERE tenant = ? AND id = ?", key)
     file.execute("DELETE FROM items WHERE tenant = ? AND id = ?", key)
-    row = (*key, record.created, record.open, body, now)
+    lease = (record.owner, version, now + bounds.lease_seconds, ending)
     file.execute(
-        "INSERT INTO records (tenant, id, created, open, body, touched) VALUES (?, ?, ?, ?, ?, ?)",
-        row,
+        "INSERT INTO records"
+        " (tenant, id, created, open, body, touched, owner, version, until, ending)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (*key, record.created, record.open, body, now, *lease),
     )
     items = [(record.tenant, item, record.id) for item in record.item_ids]
     file.executemany("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", items)
-    _make_room(file, key, most)
+    _make_room(file, key, bounds.bytes)
+    return version
 
 
 def _get(file: sqlite3.Connection, tenant: str, record_id: str, oldest: float) -> Record | None:
@@ -220,25 +361,63 @@ def _delete(file: sqlite3.Connection, tenant: str, record_id: str, oldest: float
 
 
 def _append(
+    file: sqlite3.Connection, tenant: str, record_id: str, rows: list[tuple[int, bytes]], owner: str
+) -> bool:
+    there = "SELECT 1 FROM records WHERE tenant = ? AND id = ? AND owner = ?"
+    if not file.execute(there, (tenant, record_id, owner)).fetchone():
+        return False
+    _add(file, tenant, record_id, rows)
+    return True
+
+
+def _add(
     file: sqlite3.Connection, tenant: str, record_id: str, rows: list[tuple[int, bytes]]
 ) -> None:
-    there = "SELECT 1 FROM records WHERE tenant = ? AND id = ?"
-    if file.execute(there, (tenant, record_id)).fetchone():
-        file.executemany(
-            "INSERT OR IGNORE INTO events VALUES (?, ?, ?, ?)",
-            [(tenant, record_id, *row) for row in rows],
-        )
+    file.executemany(
+        "INSERT OR IGNORE INTO events VALUES (?, ?, ?, ?)",
+        [(tenant, record_id, *row) for row in rows],
+    )
 
 
 def _events(
-    file: sqlite3.Connection, tenant: str, record_id: str, after: int, limit: int
+    file: sqlite3.Connection, key: Key, after: int, limit: int, oldest: float
 ) -> list[dict[str, Any]]:
     rows = file.execute(
-        "SELECT body FROM events WHERE tenant = ? AND id = ? AND number > ? "
+        "SELECT events.body FROM events JOIN records USING (tenant, id) "
+        "WHERE tenant = ? AND id = ? AND number > ? AND (open OR created > ?) "
         "ORDER BY number LIMIT ?",
-        (tenant, record_id, after, limit),
+        (*key, after, oldest, limit),
     )
     return [unpack(body) for (body,) in rows]
+
+
+def _renew(file: sqlite3.Connection, owner: str, keys: list[Key], until: float) -> dict[Key, bool]:
+    held: dict[Key, bool] = {}
+    for key in keys:
+        row = file.execute(
+            "UPDATE records SET until = ? WHERE tenant = ? AND id = ? AND open AND owner = ? "
+            "RETURNING ending",
+            (until, *key, owner),
+        ).fetchone()
+        if row is not None:
+            held[key] = bool(row[0])
+    return held
+
+
+def _cancel(file: sqlite3.Connection, tenant: str, record_id: str) -> bool:
+    asked = "UPDATE records SET ending = 1 WHERE tenant = ? AND id = ? AND open"
+    return file.execute(asked, (tenant, record_id)).rowcount > 0
+
+
+def _take_over(
+    file: sqlite3.Connection, owner: str, now: float, lease_seconds: float
+) -> list[Record]:
+    rows = file.execute(
+        "UPDATE records SET owner = ?, version = version + 1, until = ? "  # noqa: S608 (a constant)
+        f"WHERE open AND until <= ? RETURNING {_COLUMNS}",
+        (owner, now + lease_seconds, now),
+    ).fetchall()
+    return list(map(_record, rows))
 
 
 def _unfinished(file: sqlite3.Connection) -> list[Record]:
