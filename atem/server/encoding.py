@@ -13,9 +13,11 @@ import re
 from math import isfinite
 from typing import Any, Final, NoReturn
 
+import orjson
+
 from ..responses.faults import bad_value
 
-BREAKS: Final = re.compile("[\x85\u2028\u2029]")
+BREAKS: Final = re.compile("\x85|\u2028|\u2029".encode())
 """Ends of lines to some readers of event streams, though not to the standard."""
 
 DEPTH: Final = 64
@@ -27,17 +29,15 @@ ITEMS: Final = 20_000
 
 def encode(value: Any) -> bytes:
     """``value`` as JSON."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    if BREAKS.search(text):
-        text = BREAKS.sub(_escaped, text)
     try:
-        return text.encode()
-    except UnicodeEncodeError:
+        encoded = orjson.dumps(value)
+    except orjson.JSONEncodeError:  # a lone surrogate, or a number of more than 64 bits
         return json.dumps(value, separators=(",", ":")).encode()
+    return encoded if encoded.isascii() else BREAKS.sub(_escaped, encoded)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return f"\\u{ord(found[0]):04x}"
+def _escaped(found: re.Match[bytes]) -> bytes:
+    return b"\\u%04x" % ord(found[0].decode())
 
 
 def decode(body: bytes) -> dict[str, Any]:

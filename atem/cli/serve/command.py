@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..options import Function
 
 CONFIG: Final = f"{PREFIX}CONFIG"
-NEEDED: Final = ("starlette", "uvicorn", "prometheus_client")
+NEEDED: Final = ("orjson", "starlette", "uvicorn", "prometheus_client")
 
 EXIT_CODES: Final = """\b
 Exit codes:
