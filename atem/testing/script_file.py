@@ -12,6 +12,7 @@ A file is TOML, or JSON of the same shape::
     last = "weather in (Oslo|Vigo)"   # found in the last message
     all = "get_weather"               # found anywhere in the prompt
     write = " to=user<|message|>It rains.<|eot|>"
+    fail = "The device is gone."  # an error in place of its last token
 
 Rules: the first turn whose patterns are all found answers; one without patterns
 answers anything. ``write`` is the model's raw text from behind the prompt's
@@ -36,7 +37,7 @@ from ..errors import EngineError, OptionError
 from .scripted import ScriptedEngine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ..engine import Engine, EngineInfo, Request, Step
     from ..tokenizer import Tokenizer
@@ -44,16 +45,17 @@ if TYPE_CHECKING:
 BATCH: Final = 64
 NUMBERS: Final = {"tokens_per_second", "first_token_seconds", "max_batch", "context"}
 KEYS: Final = {*NUMBERS, "images", "turns"}
-TURN_KEYS: Final = {"last", "all", "write"}
+TURN_KEYS: Final = {"last", "all", "write", "fail"}
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptTurn:
-    """``write`` answers a prompt in which both patterns are found."""
+    """``write`` answers a prompt in which both patterns are found; ``fail`` ends it."""
 
     write: str
     last: Pattern[str] | None = None
     all: Pattern[str] | None = None
+    fail: str | None = None
 
     def answers(self, prompt: str) -> bool:
         """Whether it is the answer to ``prompt``."""
@@ -67,14 +69,13 @@ def script_engine(path: str | Path, *, tokenizer: object = None) -> Engine:
     script = _read(Path(path))
     turns = [_turn(raw, f"{path}: turns[{place}]") for place, raw in enumerate(script["turns"])]
 
-    def answer(request: Request) -> str:
-        prompt = request.prompt.text()  # type: ignore[union-attr] # servers render their prompts
+    def chosen(prompt: str) -> ScriptTurn:
         for turn in turns:
             if turn.answers(prompt):
-                return _behind(prompt, turn.write)
+                return turn
         raise EngineError(f"{path} has no turn for this conversation; add one without patterns")
 
-    engine = ScriptedEngine(answer, tokenizer=tokenizer, context=script.get("context", 131072))
+    engine = _FileEngine(chosen, tokenizer=tokenizer, context=script.get("context", 131072))
     engine.info = replace(
         engine.info,
         max_batch=script.get("max_batch", BATCH),
@@ -111,7 +112,7 @@ def _turn(raw: Any, where: str) -> ScriptTurn:
         patterns = {key: compiled(raw[key]) for key in ("last", "all") if key in raw}
     except NoPattern as error:
         raise OptionError(f"{where} has a pattern that is none: {error}") from error
-    return ScriptTurn(raw["write"], **patterns)
+    return ScriptTurn(raw["write"], **patterns, fail=raw.get("fail"))
 
 
 def _require_keys(found: Any, known: set[str], where: str) -> None:
@@ -125,6 +126,33 @@ def _behind(prompt: str, write: str) -> str:
     """``write`` without the header that the prompt has opened already."""
     opened = wire.MESSAGE in prompt.rpartition(wire.START)[2]
     return write.partition(wire.MESSAGE)[2] if opened else write
+
+
+class _FileEngine(ScriptedEngine):
+    """Answers a prompt with the turn that is ``chosen`` for it, to its end or to its failure."""
+
+    def __init__(self, chosen: Callable[[str], ScriptTurn], **options: Any) -> None:
+        super().__init__(
+            lambda request: _behind(_text(request), chosen(_text(request)).write), **options
+        )
+        self._chosen = chosen
+
+    def generate(self, request: Request, /) -> Iterator[Step]:
+        """See :class:`~atem.engine.Engine`."""
+        steps = super().generate(request)
+        fault = self._chosen(_text(request)).fail
+        return steps if fault is None else _failing(steps, fault)
+
+
+def _text(request: Request) -> str:
+    return request.prompt.text()  # type: ignore[union-attr] # servers render their prompts
+
+
+def _failing(steps: Iterator[Step], fault: str) -> Iterator[Step]:
+    for step in steps:
+        if step.finish is not None:
+            raise EngineError(fault)
+        yield step
 
 
 class PacedEngine:

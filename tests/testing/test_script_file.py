@@ -71,6 +71,17 @@ def test_a_script_without_an_answer_says_so(engine):
         said(scripted, Message("user", "?"))
 
 
+def test_a_turn_may_fail_in_place_of_its_last_token(engine):
+    scripted = engine(
+        "[[turns]]\nwrite = ' to=user<|message|>It begins<|eot|>'\nfail = 'No power.'"
+    )
+    steps = scripted.generate(Request(render([Message("user", "?")])))
+    written = []
+    with pytest.raises(EngineError, match=r"^No power\.$"):
+        written.extend(piece.text for step in steps for piece in step.pieces)
+    assert "".join(written) == " to=user<|message|>It begins"
+
+
 @pytest.mark.parametrize(("text", "taken"), [("", False), ("images = true\n", True)])
 def test_images_are_taken_where_the_file_says_so(engine, text, taken):
     assert ("images" in engine(text + SCRIPT).info.features) is taken
