@@ -144,7 +144,7 @@ class _Run:
         self.rejected = len(builder.rejections)
         self.held = Held(holds="format" in ask.must)
         self.writing = Writing(
-            ask, self.engine, builder, channel=ask.only_channel, room=self._room()
+            ask, self.engine, builder, channel=ask.channel(self.engine.info), room=self._room()
         )
 
     def _room(self) -> int | None:

@@ -16,6 +16,7 @@ from ..messages import Content, ImagePart, Message, TextPart
 from ..render import render
 from ..render.chat_form import chat_of
 from .choice import Choice
+from .constraint import grammar_of
 from .encoded import EncodedOnce
 from .faults import bad_value, unsupported
 from .parts import has_images
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ..engine import EngineInfo, Feature
+    from ..grammar import Grammar
     from ..render import Prompt
 
 Must: TypeAlias = Literal["call", "format"]
@@ -54,9 +56,9 @@ class Ask:
 
     ``must`` is what a turn has to be, whatever the engine can constrain: "call"
     for a call that ``choice`` allows, "format" for an answer without
-    ``format.faults``. No engine has a grammar for it today, so whoever answers
-    checks the finished turn, and may open the only channel that is allowed
-    (``only_channel``) in the prompt.
+    ``format.faults``. An engine that takes grammars is held to it while it
+    writes. Whoever answers checks the finished turn in any case, and opens the
+    only channel that is allowed for an engine without them (:meth:`channel`).
 
     ``summary``, ``encrypted`` and ``logprobs`` say what the output is to hold.
     ``prewarm`` asks for the prompt alone, ``compact`` for a compaction item.
@@ -104,10 +106,12 @@ class Ask:
         wanted: dict[Must, bool] = {"call": self.choice.required, "format": self.format.enforced}
         return frozenset(name for name, asked in wanted.items() if asked)
 
-    @property
-    def only_channel(self) -> str | None:
-        """Where every turn that is allowed goes: to the only tool that has to be called."""
-        if not self.choice.required:
+    def channel(self, info: EngineInfo | None = None) -> str | None:
+        """The channel that the prompt opens: to the only tool that has to be called.
+
+        None where a grammar sees to that, which leaves room to reason first.
+        """
+        if not self.choice.required or (info and "grammar" in info.features):
             return None
         allowed = self.tools.callable(self.choice)
         return allowed[0].tool.wire_name if len(allowed) == 1 else None
@@ -150,9 +154,9 @@ class Ask:
     ) -> Request:
         """The request for the engine of ``info``; ``room`` is the number of tokens left.
 
-        Raises ApiError for images and log-probabilities that it can't do. What
-        :meth:`lacking` names is left out; stop strings are then for whoever
-        reads the steps (``stop``).
+        Raises ApiError for images and log-probabilities that it can't do, and
+        for a format that it can't be held to. What :meth:`lacking` names is left
+        out; stop strings are then for whoever reads the steps (``stop``).
         """
         if self.logprobs and "logprobs" not in info.features:
             raise unsupported("top_logprobs", "This model gives no log-probabilities.")
@@ -165,6 +169,7 @@ class Ask:
             sampling=self._sampling(info),
             max_tokens=max(1, min(limits)) if limits else None,
             stop=self.stop if "stop" in info.features else (),
+            grammar=self._grammar(info),
             chat=chat,
         )
 
@@ -186,6 +191,11 @@ class Ask:
             if feature not in info.features
         }
         return replace(self.sampling, **without)
+
+    def _grammar(self, info: EngineInfo) -> Grammar | None:
+        if "grammar" not in info.features or self.prewarm or self.compact:
+            return None
+        return grammar_of(self.choice, self.tools, self.format)
 
     def _messages(self, info: EngineInfo | None) -> tuple[Message, ...]:
         if info is None or "images" in info.features:

@@ -28,7 +28,7 @@ SHARE: Final = 4
 
 def input_tokens(ask: Ask, tokenizer: Tokenizer, info: EngineInfo | None = None) -> int:
     """The tokens of the prompt, the beginning of the answer included; an image counts as one."""
-    return len(ask.prompt(info, channel=ask.only_channel).token_ids(tokenizer))
+    return len(ask.prompt(info, channel=ask.channel(info)).token_ids(tokenizer))
 
 
 def truncate(

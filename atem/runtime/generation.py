@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Final
 from .. import wire
 from ..engine import Feature, Finish, Step
 from ..errors import ContextOverflow, OptionError, Unsupported
-from . import grammar
 from .budget import ReasoningBudget, opened
 from .detokenizer import Detokenizer
+from .grammar.compiled import supported
+from .grammar.guide import Guide
 from .sampling import Candidates, Picked, Sampler
 from .stops import StopStrings
 
@@ -33,7 +34,7 @@ FEATURES: Final[frozenset[Feature]] = frozenset(
 
 def features(tokenizer: Tokenizer) -> frozenset[Feature]:
     """:data:`FEATURES`, and "grammar" where one can be applied to this tokenizer's ids."""
-    return FEATURES | {"grammar"} if grammar.supported(tokenizer) else FEATURES
+    return FEATURES | {"grammar"} if supported(tokenizer) else FEATURES
 
 
 class Generation:
@@ -71,9 +72,9 @@ class Generation:
         self._logprobs = request.sampling.logprobs is not None
         self._sampler = Sampler(request.sampling, prompt_ids, vocab_size)
         self._budget = _budget(request, tokenizer, prompt_ids, vocab_size)
-        self._guide: grammar.Guide | None = None
+        self._guide: Guide | None = None
         if request.grammar is not None:
-            self._guide = grammar.Guide(
+            self._guide = Guide(
                 request.grammar,
                 opened(prompt_ids, tokenizer),
                 tokenizer=tokenizer,

@@ -51,9 +51,14 @@ class Grammar(NamedTuple):
         known = syntax in CHECKS and isinstance(definition, str)
         return cls(str(syntax), str(definition)) if known else None
 
+    @property
+    def too_large(self) -> bool:
+        """Whether it is left unread, and guides the model only."""
+        return len(self.definition) > MAX_GRAMMAR
+
     def fault(self, text: str) -> str | None:
         """What is wrong with ``text``, or None."""
-        if len(self.definition) > MAX_GRAMMAR:
+        if self.too_large:
             return None
         answer = CHECKS[self.syntax](self.definition, text) if len(text) <= MAX_TEXT else None
         if answer:

@@ -4,9 +4,5 @@ Rules: one implementation for every engine that samples by
 :mod:`~atem.runtime.sampling`. Nothing is masked where nothing is asked: inside
 reasoning, and in bodies that are the model's own. llguidance does the work, and
 is loaded when the first grammar comes; without it no engine claims the feature.
+Nothing is imported here: what only compiles does without NumPy.
 """
-
-from .compiled import fault, supported
-from .guide import Guide
-
-__all__ = ["Guide", "fault", "supported"]

@@ -119,8 +119,8 @@ def test_required_needs_a_tool_that_can_be_called(tools: Any) -> None:
 
 def test_the_only_channel_is_that_of_the_only_tool_that_has_to_be_called() -> None:
     named = ask(tools=TOOLS, tool_choice={"type": "function", "name": "send"})
-    assert named.only_channel == "mail.send"
-    assert named.prompt(channel=named.only_channel).text().endswith(" to=mail.send<|message|>")
-    assert ask(tools=TOOLS, tool_choice="required").only_channel is None
-    assert ask(tools=[function()], tool_choice="required").only_channel == "read"
-    assert ask(tools=[function()]).only_channel is None
+    assert named.channel() == "mail.send"
+    assert named.prompt(channel=named.channel()).text().endswith(" to=mail.send<|message|>")
+    assert ask(tools=TOOLS, tool_choice="required").channel() is None
+    assert ask(tools=[function()], tool_choice="required").channel() == "read"
+    assert ask(tools=[function()]).channel() is None

@@ -1,0 +1,142 @@
+"""What a turn has to be, as a grammar: for engines that can be held to one.
+
+Rules: made of ``tool_choice``, the tools and ``text.format``, and only where one
+of them asks for something. The schema of a strict format is compiled or refused.
+What a tool's schema says is followed as far as the wire can show it, value by
+value; the rest is checked when the call is there, as it is without a grammar.
+Source: responses.md 1.6, 1.8; values are written as wire_format 7 says.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from ..errors import OptionError
+from ..grammar import TEXT, CallForm, Form, Grammar, Parameter
+from ..parser.value_type import STRING
+from ..parser.values import ParameterTypes
+from ..runtime.grammar.compiled import fault
+from ..tools.definition import CUSTOM_INPUT
+from .faults import bad_schema
+from .output.grammar import Grammar as Syntax
+
+if TYPE_CHECKING:
+    from .choice import Choice
+    from .text_format import TextFormat
+    from .tools import ClientTools, Declared
+
+FORMAT: Final = "text.format.schema"
+ANY_OBJECT: Final = '{"type": "object"}'
+MAX_LENGTH: Final = 2048
+"""Of a string, in characters, as far as its length is counted while it is written."""
+
+_EVERYTHING: Final = "(?s:.*)"
+
+
+def grammar_of(choice: Choice, tools: ClientTools, wanted: TextFormat) -> Grammar | None:
+    """The grammar of a turn, None if nothing is asked. Raises ApiError for a schema it can't be."""
+    allowed = tools.callable(choice)
+    exact = [tool for tool in allowed if choice.required or _promised(tool)]
+    limited = choice.mode in ("none", "allowed") and len(tools.toolset) > 0
+    if not (exact or limited or wanted.enforced):
+        return None
+    calls = tuple(
+        call_form(tool) if tool in exact else CallForm(tool.tool.wire_name) for tool in allowed
+    )
+    return Grammar(None if choice.required and calls else _answer(wanted), calls)
+
+
+def call_form(tool: Declared) -> CallForm:
+    """The call of ``tool``, its parameters as exact as they can be."""
+    name, schema = tool.tool.wire_name, tool.tool.parameters or {}
+    if tool.kind == "custom":
+        return CallForm(name, (Parameter(CUSTOM_INPUT, _custom(tool), required=True),))
+    properties = schema.get("properties")
+    given = properties if isinstance(properties, Mapping) else {}
+    needed = schema.get("required")
+    names = [*given, *(name for name in needed or () if name not in given)]
+    types = ParameterTypes(schema)
+    try:
+        parameters = tuple(
+            Parameter(key, _value(schema, given.get(key), types, key), key in (needed or ()))
+            for key in names
+        )
+        return CallForm(name, parameters, others=not given)
+    except OptionError:  # a name that the wire can't write, or too many of them
+        return CallForm(name, (), others=True)
+
+
+def _promised(tool: Declared) -> bool:
+    """Whether its calls are held to its declaration, whoever chose it."""
+    return tool.strict or (tool.kind == "custom" and Syntax.of(tool.raw) is not None)
+
+
+def _answer(wanted: TextFormat) -> Form:
+    if not wanted.enforced:
+        return TEXT
+    form = Form("json", ANY_OBJECT if wanted.schema is None else json.dumps(wanted.schema))
+    if why := fault(form):
+        raise bad_schema(FORMAT, f"Invalid schema for response_format {wanted.name!r}: {why}.")
+    return form
+
+
+def _custom(tool: Declared) -> Form:
+    syntax = Syntax.of(tool.raw)
+    if syntax is None or syntax.too_large:
+        return TEXT
+    return _usable(Form("regex" if syntax.syntax == "regex" else "lark", syntax.definition))
+
+
+def _value(root: Mapping[str, Any], schema: Any, types: ParameterTypes, key: str) -> Form:
+    """The form of one value: bare text where it may be a string, JSON where it can't."""
+    admitted = types[key].admitted
+    if admitted is None or not isinstance(schema, Mapping):
+        return TEXT
+    if STRING in admitted:
+        return _usable(_bare(schema, only=admitted.keys() == {STRING}))
+    shared = {word: root[word] for word in ("$defs", "definitions") if word in root}
+    exact = Form("json", json.dumps({**shared, **schema}))
+    kinds = Form("json", json.dumps({"type": sorted(admitted)}))
+    return kinds if fault(exact) else exact
+
+
+def _bare(schema: Mapping[str, Any], *, only: bool) -> Form:
+    """A text that may be a string, from what its schema says itself."""
+    members = schema.get("enum", [schema["const"]] if "const" in schema else None)
+    if isinstance(members, list) and members:
+        return Form("regex", "|".join(map(_literal, map(_written, members))))
+    if only and isinstance(pattern := schema.get("pattern"), str):
+        return _pattern(pattern)
+    least, most = schema.get("minLength", 0), schema.get("maxLength", MAX_LENGTH + 1)
+    if only and isinstance(least, int) and isinstance(most, int) and (least or most <= MAX_LENGTH):
+        bound = most if most <= MAX_LENGTH else ""
+        return Form("regex", f"(?s:.{{{min(least, MAX_LENGTH)},{bound}}})")
+    return TEXT
+
+
+def _pattern(pattern: str) -> Form:
+    """A text in which ``pattern`` occurs, with anchors only where they can be taken off."""
+    start, end = pattern.startswith("^"), pattern.endswith("$") and not pattern.endswith("\\$")
+    if "|" in pattern and (start or end):
+        return TEXT
+    inner = pattern[start : len(pattern) - end]
+    before, behind = "" if start else _EVERYTHING, "" if end else _EVERYTHING
+    return Form("regex", f"{before}(?:{inner}){behind}")
+
+
+def _usable(form: Form) -> Form:
+    """``form``, or any text if it can't be compiled."""
+    return TEXT if form == TEXT or fault(form) else form
+
+
+def _written(member: Any) -> str:
+    """A value as the wire writes it."""
+    return member if isinstance(member, str) else json.dumps(member, ensure_ascii=False)
+
+
+def _literal(text: str) -> str:
+    """A regular expression that matches ``text``."""
+    return re.sub(r"[^A-Za-z0-9_]", lambda match: f"\\x{{{ord(match.group()):X}}}", text)
