@@ -12,6 +12,7 @@ import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
@@ -28,7 +29,7 @@ from .jobs import recover
 from .keeping import chain, referred
 from .metrics import Metrics
 from .reply import DRAINED, Reply
-from .settings import DAY
+from .settings import DAY, NO_DATE, TODAY
 from .slots import Slots
 from .store import Bounds
 from .store.memory import MemoryStore
@@ -234,7 +235,12 @@ class Service:
 
     def _ask(self, body: dict[str, Any], history: list[Item], found: dict[str, Item]) -> Ask:
         return from_request(
-            body, history=history, lookup=found.get, defaults=self.sampling, blobs=self.blobs
+            body,
+            history=history,
+            lookup=found.get,
+            defaults=self.sampling,
+            blobs=self.blobs,
+            current_date=_date(self.settings.current_date),
         )
 
     def _read(
@@ -259,6 +265,13 @@ class Service:
         while True:
             await asyncio.sleep(EXPIRE_SECONDS)
             await self.store.expire()
+
+
+def _date(setting: str) -> str | None:
+    """The date for the model; None for its template's own."""
+    if setting == TODAY:
+        return datetime.now(UTC).date().isoformat()
+    return None if setting == NO_DATE else setting
 
 
 def _fits(name: str, served: str) -> bool:

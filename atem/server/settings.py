@@ -11,6 +11,7 @@ from __future__ import annotations
 import tomllib
 import types
 from dataclasses import dataclass, field, fields
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias, get_args, get_origin
@@ -69,6 +70,9 @@ class Settings:
     on_disconnect: Annotated[OnDisconnect, "What becomes of a reply nobody reads."] = "abort"
     on_rejected: Annotated[OnRejected, "What becomes of a call that must not run."] = "message"
     event_names: Annotated[EventNames, "Names of the events of reasoning."] = "openai"
+    current_date: Annotated[str, "What the model takes for today: today, a YYYY-MM-DD, or off."] = (
+        "today"
+    )
     websocket: Annotated[bool, "Answer WebSockets on /v1/responses."] = True
     cors_origin: Annotated[tuple[str, ...], "Web origins that browsers may call from."] = ()
     metrics: Annotated[Access, "Who may read /metrics."] = "key"
@@ -82,6 +86,8 @@ class Settings:
             value = getattr(self, name)
             if value is not None and not least <= value <= most:
                 raise OptionError(f"{name}={value!r}; it is from {least} to {most}")
+        if self.current_date not in (TODAY, NO_DATE):
+            _check_date(self.current_date)
         if "*" in self.cors_origin:
             raise OptionError('cors_origin="*" lets every web page in; name the origins')
         if (self.store in SHARED) != (self.store_url is not None):
@@ -90,6 +96,8 @@ class Settings:
 
 
 DAY: Final = 86400
+TODAY: Final = "today"
+NO_DATE: Final = "off"
 SHARED: Final = frozenset({"postgres", "redis"})
 """Stores that several servers can share."""
 
@@ -107,6 +115,16 @@ _RANGES: Final[dict[str, tuple[float, float]]] = {
     "max_body": (1, _MOST),
     "context": (1, _MOST),
 }
+
+
+def _check_date(text: str) -> None:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        raise OptionError(
+            f"current_date={text!r}; it is {TODAY}, {NO_DATE}, or a date as 2026-08-10"
+        ) from None
+
 
 NO_FLAG: Final = frozenset({"api_key"})
 """Not on a command line, which everybody on the machine can read."""
