@@ -87,13 +87,13 @@ _ANSWERS: Final = (wire.SELF, wire.USER)
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """What one turn has to be: reasoning, then an answer or calls.
+    """What one turn has to be: reasoning if the model likes, then an answer or calls.
 
     ``answer`` is the form of a message to the user, None if there must be none
     and the turn has to call. ``calls`` are those that may be made. The turn ends
-    after an answer or a call, never after reasoning alone; an answer that has a
-    form is the last message of its turn. Raises OptionError for a grammar
-    that leaves nothing to say.
+    after an answer or a call, never after reasoning alone, which is one message
+    before each of them at most; an answer that has a form is the last message of
+    its turn. Raises OptionError for a grammar that leaves nothing to say.
     """
 
     answer: Form | None = TEXT

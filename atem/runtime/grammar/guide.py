@@ -74,16 +74,20 @@ class Guide:
         """For each id [V] whether it may come next; None if all may. Raises EngineError."""
         if self._matcher is None:
             return self._unstopped if self._reasoning and not self._said else None
-        if self._mask is None:
-            self._mask = self._masked()
-        return self._mask
+        mask = self._masked
+        if self._matcher.is_error() or not mask.any():
+            raise EngineError(
+                "the grammar is too costly, or leads to a place where nothing may follow; simplify "
+                "it, or leave it out"
+            )
+        return mask
 
     @property
     def only(self) -> int | None:
         """The one id that may come next, if there is just one."""
-        if self._matcher is None or (mask := self.allowed) is None:
+        if self._matcher is None or np.count_nonzero(self._masked) != 1:
             return None
-        return int(mask.argmax()) if np.count_nonzero(mask) == 1 else None
+        return int(self._masked.argmax())
 
     def need(self, need: int | None) -> int | None:
         """How many of the best candidates a sampler sees that wants ``need`` of them."""
@@ -91,16 +95,13 @@ class Guide:
             return None
         return need if self.allowed is None else need + int(np.count_nonzero(~self._unstopped))
 
+    @property
     def _masked(self) -> NDArray[np.bool_]:
-        bits = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint8)
-        unpacked = np.unpackbits(bits, bitorder="little")[: len(self._unstopped)]
-        mask: NDArray[np.bool_] = unpacked.view(np.bool_)
-        if self._matcher.is_error() or not mask.any():
-            raise EngineError(
-                "the grammar leads to a place where no token may follow; simplify it, or leave it "
-                "out"
-            )
-        return mask
+        if self._mask is None:
+            bits = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint8)
+            unpacked = np.unpackbits(bits, bitorder="little")[: len(self._unstopped)]
+            self._mask = unpacked.view(np.bool_)
+        return self._mask
 
     # -- what came -------------------------------------------------------------------
 
@@ -122,16 +123,17 @@ class Guide:
 
     def _follow(self, token_id: int) -> bool:
         """Take ``token_id`` where the grammar decides; false if it doesn't allow it."""
-        taken: bool = self._matcher.consume_token(token_id)
         self._mask = None
+        if not self._matcher.consume_token(token_id):
+            return False
         if token_id == self._eom:
             self._said = True
             self._open()
         elif token_id == self._message:
-            self._enter(self._text.decode().rpartition(wire.TO)[2])
+            self._enter(self._text.decode("utf-8", "replace").rpartition(wire.TO)[2])
         else:
             self._text += self._bytes(token_id)
-        return taken
+        return True
 
     def _enter(self, recipient: str) -> None:
         if recipient in self._compiled.free:
@@ -162,8 +164,9 @@ class Guide:
                 self._follow(token_id)
 
     def _open(self) -> None:
-        """Stand before the ``<|start|>`` of a message."""
-        self._matcher = self._compiled.opening(thinking=self.thinking)
+        """Stand before the ``<|start|>`` of a message; reasoning doesn't follow on reasoning."""
+        thinking = self.thinking and not self._reasoning
+        self._matcher = self._compiled.opening(thinking=thinking)
         self._mask, self._reasoning, self._text = None, False, b""
 
     def _bytes(self, token_id: int) -> bytes:

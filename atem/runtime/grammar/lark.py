@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from ...grammar import CallForm, Form, Grammar
 
-WHITESPACE: Final = r"[\x20\x0A\x0D\x09]{1,64}"
-"""Between the tokens of JSON: as much as anybody indents, and not without end."""
+WHITESPACE: Final = r"(\x20|\x0D?\x0A[\x20\x09]{0,64})"
+"""Between the tokens of JSON: one space, or a line's end and an indent; a model that is lost writes
+blanks without end where it may."""
 
 _OPENED: Final = quoted(f'{wire.BLOCK_OPEN}\n{wire.INVOKE_OPEN} name="')
 _NAMED: Final = quoted('">\n')
