@@ -25,6 +25,10 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(240)]
 SCRIPT = f"scripted:{Path(__file__).parent / 'anything.toml'}"
 CHECKS = "not_a_server_error,content_type_conformance,response_schema_conformance"
 EXAMPLES = 200
+FIXED = (
+    f"--phases fuzzing --checks {CHECKS} --max-examples {EXAMPLES} --seed 1"
+    " --generation-database none --warnings off --no-color --report har"
+)
 
 
 def differing(document):
@@ -61,9 +65,7 @@ class Ran:
         described.write_text(json.dumps(document))
         command = [sys.executable, "-m", "schemathesis.cli", "run", str(described), "--url", url]
         done = subprocess.run(
-            [*command, "--phases", "fuzzing", "--checks", CHECKS, "--max-examples", str(EXAMPLES)]
-            + ["--seed", "1", "--generation-database", "none", "--warnings", "off", "--no-color"]
-            + ["--report", "har", "--report-har-path", str(report), *options],
+            [*command, *FIXED.split(), "--report-har-path", str(report), *options],
             check=False,
             cwd=folder,
             capture_output=True,
