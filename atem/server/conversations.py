@@ -1,7 +1,8 @@
 """Conversations: items under an id of their own, which responses go on from and add to.
 
-Rules: a conversation is one record, changed under a lock, so that no addition
-is lost. Only a response that came to a good end adds to it (responses.md 1.10).
+Rules: a conversation is one record, changed only as it was read, so that no
+addition is lost, whichever server makes it. Only a response that came to a good
+end adds to it (responses.md 1.10).
 """
 
 from __future__ import annotations
@@ -15,24 +16,28 @@ from ..responses.inputs import read_input
 from .store import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from .store import Store
 
 Item: TypeAlias = dict[str, Any]
+Edit: TypeAlias = "Callable[[dict[str, Any], list[Item]], tuple[dict[str, Any], list[Item]]]"
+"""From a conversation's object and items to others."""
 
 PREFIX: Final = "conv"
 MOST: Final = 20_000
 """Items of a conversation."""
 
 
-def record(tenant: str, about: dict[str, Any], items: Sequence[Item]) -> Record:
+def record(
+    tenant: str, about: dict[str, Any], items: Sequence[Item], *, version: int = 0
+) -> Record:
     """A conversation as it is kept. Its age counts from now."""
     if len(items) > MOST:
         raise bad_value("items", f"A conversation has at most {MOST} items.")
     body = {"conversation": about, "items": list(items)}
     ids = tuple(dict.fromkeys(item["id"] for item in items if item.get("id")))
-    return Record(tenant, about["id"], time.time(), body, item_ids=ids)
+    return Record(tenant, about["id"], time.time(), body, item_ids=ids, version=version)
 
 
 def begun(metadata: Any) -> dict[str, Any]:
@@ -55,10 +60,20 @@ async def conversation(store: Store, tenant: str, wanted: Any) -> Record:
 
 
 async def extend(store: Store, tenant: str, wanted: Any, items: Sequence[Item]) -> None:
-    """Add ``items``; the caller holds the lock. Raises ApiError (404)."""
-    found = await conversation(store, tenant, wanted)
-    whole = [*found.body["items"], *items]
-    await store.put(record(tenant, found.body["conversation"], whole))
+    """Add ``items``. Raises ApiError (404)."""
+    await change(store, tenant, wanted, lambda about, before: (about, [*before, *items]))
+
+
+async def change(store: Store, tenant: str, wanted: Any, edit: Edit) -> dict[str, Any]:
+    """Change a conversation by ``edit``, which may be asked again; its object then.
+
+    Raises ApiError (404), and what ``edit`` raises.
+    """
+    while True:
+        found = await conversation(store, tenant, wanted)
+        about, items = edit(found.body["conversation"], found.body["items"])
+        if await store.swap(record(tenant, about, items, version=found.version)):
+            return about
 
 
 def new_items(given: Any) -> list[Item]:

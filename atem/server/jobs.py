@@ -1,63 +1,66 @@
 """Responses in the background: written whether somebody reads or not.
 
 Rules: everything that a job says goes into its event log, and readers read the
-log; so several may read, from any place, and a slow one holds up nobody. What a
-crash left open is closed as failed at the next start.
+log; so several may read, from any place and on any server, and a slow one holds
+up nobody. The stored record is changed in the same step as the log. A job
+writes only what its server holds: if another has taken it over, or it was
+deleted, it ends without another word. Source: responses.md 1.10, 5.
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+import logging
+import time
 from copy import deepcopy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from ..responses.faults import bad_value
 from .keeping import record_of
 from .pulse import Pulse
 from .reply import TERMINAL
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Iterable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from .reply import Reply
-    from .service import Service
-    from .store import Record, Store
+    from .store import Record
 
+T = TypeVar("T")
 Event: TypeAlias = dict[str, Any]
 
-PAGE: Final = 256
-SECONDS: Final = 5.0
-"""After which the log is looked at, whatever was told."""
+RETRY_SECONDS: Final = 0.2
 
-ABANDONED: Final = {
-    "code": "server_error",
-    "message": "The server was restarted while this response was being written.",
-}
+log = logging.getLogger("atem.server")
 
 
 class Job:
-    """One reply in the background.
-
-    ``response`` is the object as it is now; ``changed`` is set by the next event,
-    and another takes its place.
-    """
+    """One reply in the background; ``response`` is the object as it is stored."""
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
+        self.service = reply.service
+        self.key = (reply.tenant, reply.id)
         self.response: dict[str, Any] = {}
+        self._version = 0
+        self._held = False
         self._pulse = Pulse(reply.service.settings.heartbeat)
-        self.changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Put it into the store and begin; returns once it can be found. Raises ApiError (429)."""
+        """Put it into the store and begin; returns once it can be found.
+
+        Raises ApiError (429), and what the store raises.
+        """
         first = self._pulse.numbered(await self.reply.next() or [])
-        self.reply.response = self.response = _queued(first[0]["response"])
-        await self.reply.service.store.put(record_of(self.reply, is_open=True))
-        await self._log(first)
-        self._task = self.reply.service.spawn(self._write())
+        try:
+            self._held = await self._swap(_queued(first[0]["response"]), first)
+        except BaseException:
+            self.reply.stop()
+            self.service.spawn(self.reply.finish())
+            raise
+        self.service.jobs[self.key] = self
+        self._task = self.service.spawn(self._write())
 
     async def cancel(self) -> None:
         """End it as cancelled; returns once that is stored."""
@@ -69,23 +72,84 @@ class Job:
         if self._task is not None:
             await asyncio.wait({self._task})
 
+    def lose(self) -> None:
+        """Its record is not this server's any more: end it, and write nothing."""
+        self._held = False
+        if not self.reply.over:
+            log.warning("response %s was deleted, or is taken over by another server", self.key[1])
+            self.reply.stop()
+
     async def _write(self) -> None:
-        service, silence = self.reply.service, self.reply.service.settings.heartbeat_seconds
+        silence = self.service.settings.heartbeat_seconds
         try:
             while (batch := await self.reply.next(silence)) is not None:
                 await self._log(self._pulse.numbered(batch) or self._pulse.beat())
         finally:
-            service.jobs.pop((self.reply.tenant, self.reply.id), None)
-            self._tell()
+            self.service.jobs.pop(self.key, None)
 
     async def _log(self, events: list[Event]) -> None:
-        self.response = folded(self.response, events)
-        await self.reply.service.store.append_events(self.reply.tenant, self.reply.id, events)
-        self._tell()
+        if not events or not self._held:
+            return
+        try:
+            self._held = await self._stored(events)
+        except Exception as error:  # noqa: BLE001 - a store that is away has many types
+            self.service.report(error, f"storing {self.key[1]}")
+            self._held = False
+        if not self._held:
+            self.lose()
 
-    def _tell(self) -> None:
-        changed, self.changed = self.changed, asyncio.Event()
-        changed.set()
+    async def _stored(self, events: list[Event]) -> bool:
+        response = folded(self.response, events)
+        if _is_last(events[-1]):
+            return await self._end(response, events)
+        if response != self.response:
+            return await self._patiently(lambda: self._swap(response, events))
+        store, owner = self.service.store, self.service.owner
+        return await self._patiently(lambda: store.append_events(*self.key, events, owner))
+
+    async def _end(self, response: dict[str, Any], events: list[Event]) -> bool:
+        renew, owner = self.service.store.renew, self.service.owner
+        # A response that another server has failed meanwhile must not add to its conversation.
+        if self.key not in await self._patiently(lambda: renew(owner, [self.key])):
+            return False
+        await self.reply.converse()
+        return await self._patiently(lambda: self._swap(response, events))
+
+    async def _swap(self, response: dict[str, Any], events: list[Event]) -> bool:
+        """Store ``response`` and ``events`` in one step; whether this server still held it."""
+        record = replace(record_of(self.reply, response), version=self._version)
+        if not _is_last(events[-1]):
+            record = replace(record, open=True, owner=self.service.owner)
+        version = await self.service.store.swap(record, events) or await self._found(record)
+        if version:
+            self.response, self._version = response, version
+        return version > 0
+
+    async def _found(self, record: Record) -> int:
+        """The version under which ``record`` is stored after all: an answer may have been lost."""
+        found = await self.service.store.get(*self.key)
+        same = found is not None and _lasting(found) == _lasting(record)
+        return found.version if found is not None and same else 0
+
+    async def _patiently(self, step: Callable[[], Awaitable[T]]) -> T:
+        """Take ``step`` again while it fails, but no longer than the lease goes."""
+        until = time.monotonic() + self.service.settings.lease_seconds
+        while True:
+            try:
+                return await step()
+            except Exception:
+                if time.monotonic() > until:
+                    raise
+            await asyncio.sleep(RETRY_SECONDS)
+
+
+def _is_last(event: Event) -> bool:
+    return event["type"] in TERMINAL
+
+
+def _lasting(record: Record) -> Record:
+    """What two tries to store the same have in common."""
+    return replace(record, created=0.0, version=0)
 
 
 def _queued(response: dict[str, Any]) -> dict[str, Any]:
@@ -102,50 +166,3 @@ def folded(response: dict[str, Any], events: Iterable[Event]) -> dict[str, Any]:
         elif event["type"] == "response.output_item.done":
             response = {**response, "output": [*response["output"], event["item"]]}
     return response
-
-
-async def logged(service: Service, record: Record, after: int) -> AsyncGenerator[list[Event], None]:
-    """The events of a background response after the number ``after``, up to its last.
-
-    Raises ApiError (400) if it has no log, or none any more.
-    """
-    key = (record.tenant, record.id)
-    if not record.body["log"]:
-        raise bad_value("stream", "Only a response with background: true can be streamed again.")
-    if key not in service.jobs and not await service.store.read_events(*key, -1, 1):
-        raise bad_value("stream", "The events of this response are not kept any more.")
-    while True:
-        job = service.jobs.get(key)
-        changed = None if job is None else job.changed
-        events = await service.store.read_events(*key, after, PAGE)
-        if events:
-            after = events[-1]["sequence_number"]
-            yield events
-            if events[-1]["type"] in TERMINAL:
-                return
-        elif changed is None:
-            return
-        else:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(SECONDS):
-                    await changed.wait()
-
-
-async def recover(store: Store) -> int:
-    """Close what was left open; how many responses that were."""
-    records = await store.unfinished()
-    for record in records:
-        await _close(store, record)
-    return len(records)
-
-
-async def _close(store: Store, record: Record) -> None:
-    response, number = record.body["response"], -1
-    while events := await store.read_events(record.tenant, record.id, number, PAGE):
-        response = folded(response, events)
-        number = events[-1]["sequence_number"]
-    if response["status"] in ("queued", "in_progress"):
-        response = {**response, "status": "failed", "error": ABANDONED}
-        last = {"type": "response.failed", "sequence_number": number + 1, "response": response}
-        await store.append_events(record.tenant, record.id, [last])
-    await store.put(replace(record, open=False, body={**record.body, "response": response}))

@@ -25,9 +25,8 @@ LONGEST: Final = 200
 CONTINUED: Final = ("completed", "incomplete")
 
 
-def record_of(reply: Reply, *, is_open: bool = False) -> Record:
-    """What is kept of ``reply`` as it is now."""
-    response = reply.response
+def record_of(reply: Reply, response: dict[str, Any]) -> Record:
+    """What is kept of ``reply``, whose object is ``response`` now."""
     body = {
         "response": response,
         "input": list(reply.ask.items),
@@ -39,7 +38,6 @@ def record_of(reply: Reply, *, is_open: bool = False) -> Record:
         reply.id,
         time.time(),
         body,
-        open=is_open,
         item_ids=_ids([*reply.ask.items, *response["output"]]),
     )
 

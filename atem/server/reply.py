@@ -193,8 +193,13 @@ class Reply:
             self.over = True
             self.response = events[-1]["response"]
             self.service.answered(self)
-            if self.ask.conversation and self.response["status"] in CONTINUED:
-                await self.service.add(self)
-            for store in self._stores():
-                await self.service.keep(record_of(self), store)
+            if not self.ask.background:  # a job stores it together with its events
+                await self.converse()
+                for store in self._stores():
+                    await self.service.keep(record_of(self, self.response), store)
         return events
+
+    async def converse(self) -> None:
+        """Add it to its conversation, if it came to a good end."""
+        if self.ask.conversation and self.response["status"] in CONTINUED:
+            await self.service.add(self)

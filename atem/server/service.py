@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 from ..errors import OptionError, Unsupported
 from ..responses.blob import Blobs
 from ..responses.faults import ApiError, missing, model_not_found, overloaded, unsupported
+from ..responses.ids import new_id
 from ..responses.request import from_request, input_tokens, truncate
 from .auth import keys_of
 from .conversations import conversation, extend
 from .guard import check_page
 from .inspector.live import Live
-from .jobs import recover
 from .keeping import chain, referred
+from .leases import recover, tend
 from .metrics import Metrics
 from .reply import DRAINED, Reply
 from .settings import DAY, NO_DATE, TODAY
@@ -83,17 +84,18 @@ class Service:
         self.jobs: dict[tuple[str, str], Job] = {}
         self.draining = False
         self.ending = asyncio.Event()
-        self.lock = asyncio.Lock()
+        self.owner = new_id("server")
         self._idle = asyncio.Event()
         self.started = time.time()
         self._workers = ThreadPoolExecutor(running, "atem-engine")
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def open(self) -> None:
-        """Begin: close what a crash left open, and let time pass in the store."""
-        await recover(self.store)
+        """Begin: close what nobody writes any more, and let time pass in the store."""
+        await recover(self.store, self.owner)
         await self.store.expire()
         self.spawn(self._expiring())
+        self.spawn(tend(self))
 
     async def close(self) -> None:
         """End: what still runs fails, and the store is closed. The engine stays the caller's."""
@@ -210,8 +212,7 @@ class Service:
         """Add a reply that came to a good end to its conversation, unless that is gone."""
         items = [*reply.ask.items, *reply.response["output"]]
         try:
-            async with self.lock:
-                await extend(self.store, reply.tenant, reply.ask.conversation, items)
+            await extend(self.store, reply.tenant, reply.ask.conversation, items)
         except Exception as error:  # noqa: BLE001 - as above
             self.report(error, f"adding {reply.id} to its conversation")
 
@@ -297,7 +298,9 @@ def store_of(settings: Settings) -> Store:
 
     Raises OptionError for one that can't be, MissingExtra without its package.
     """
-    bounds = Bounds(settings.store_days * DAY, settings.store_bytes)
+    bounds = Bounds(
+        settings.store_days * DAY, settings.store_bytes, lease_seconds=settings.lease_seconds
+    )
     if settings.store == "sqlite":
         from .store.sqlite import SQLiteStore, default_path
 

@@ -61,6 +61,7 @@ class Settings:
     store_name: Annotated[str, "Schema in Postgres, begin of all keys in Redis."] = "atem"
     store_days: Annotated[float, "Days that a response is kept."] = 30.0
     store_bytes: Annotated[int, "Bytes that are kept; the oldest go first."] = 1 << 30
+    lease_seconds: Annotated[float, "Seconds of silence that a server is taken for dead by."] = 15.0
     running: Annotated[int | None, "Generations at once; by default what the engine shares."] = None
     queue: Annotated[int, "Requests that may wait; more are answered 429."] = 64
     heartbeat: Annotated[Heartbeat, "What a silent stream sends."] = "in_progress"
@@ -106,6 +107,7 @@ _RANGES: Final[dict[str, tuple[float, float]]] = {
     "port": (0, 65535),
     "store_days": (0.0001, 36500),
     "store_bytes": (1, _MOST),
+    "lease_seconds": (1, 3600),
     "running": (1, 4096),
     "queue": (0, 1 << 20),
     "heartbeat_seconds": (0.05, 3600),

@@ -155,7 +155,7 @@ def test_a_deleted_one_is_stopped_and_stays_deleted():
 
 def test_after_a_crash_what_was_open_has_failed_and_keeps_the_items_that_were_done(tmp_path):
     item = {"type": "message", "id": "msg_1", "status": "completed", "content": []}
-    response = {"id": "resp_1", "status": "queued", "output": [], "error": None}
+    response = {"id": "resp_1", "status": "in_progress", "output": [item], "error": None}
     body = {"response": response, "input": [], "previous": None, "log": True}
     log = [
         {"type": "response.created", "sequence_number": 0, "response": response},
@@ -163,9 +163,9 @@ def test_after_a_crash_what_was_open_has_failed_and_keeps_the_items_that_were_do
     ]
 
     async def crash():
-        store = SQLiteStore(tmp_path / "s.db")
-        await store.put(Record("", "resp_1", time.time(), body, open=True))
-        await store.append_events("", "resp_1", log)
+        store = SQLiteStore(tmp_path / "s.db", clock=lambda: time.time() - 60)
+        await store.put(Record("", "resp_1", time.time(), body, open=True, owner="gone"))
+        await store.append_events("", "resp_1", log, "gone")
         await store.close()
 
     asyncio.run(crash())

@@ -1,6 +1,6 @@
 """``/conversations`` and their items.
 
-Rules: what is changed is changed under the service's lock. Source:
+Rules: a change is made of what was read just before, or again. Source:
 responses.md 1.1.
 """
 
@@ -19,6 +19,7 @@ from .paging import asked, page
 if TYPE_CHECKING:
     from starlette.responses import Response
 
+    from ..conversations import Item
     from ..http import Call
     from ..store import Record
 
@@ -59,18 +60,14 @@ async def update(call: Call) -> Response:
     body = await call.body()
     if "metadata" not in body:
         raise missing("metadata")
-    async with call.service.lock:
-        found = await _record(call)
-        about = {**found.body["conversation"], "metadata": _metadata(body) or {}}
-        await _put(call, about, found.body["items"])
-    return answer(about)
+    new = {"metadata": _metadata(body) or {}}
+    return await _changed(call, lambda about, items: ({**about, **new}, items))
 
 
 async def delete(call: Call) -> Response:
     """Forget it, items and all; responses that went on from it stay."""
-    async with call.service.lock:
-        found = await _record(call)
-        await call.service.store.delete(call.tenant, found.id)
+    found = await _record(call)
+    await call.service.store.delete(call.tenant, found.id)
     return answer({"id": found.id, "object": "conversation.deleted", "deleted": True})
 
 
@@ -85,24 +82,24 @@ async def add(call: Call) -> Response:
     if "items" not in body:
         raise missing("items")
     given = conversations.new_items(body["items"])
-    async with call.service.lock:
-        await conversations.extend(call.service.store, call.tenant, call.path["id"], given)
+    await conversations.extend(call.service.store, call.tenant, call.path["id"], given)
     return answer(page(given, limit=len(given), order="asc"))
 
 
 async def item(call: Call) -> Response:
     """One item."""
-    return answer(_found(await _record(call), call.path["item"]))
+    return answer(_found((await _record(call)).body["items"], call.path["item"]))
 
 
 async def remove(call: Call) -> Response:
     """Take one item out; answered is the conversation."""
-    async with call.service.lock:
-        found = await _record(call)
-        gone = _found(found, call.path["item"])
-        about = found.body["conversation"]
-        await _put(call, about, [each for each in found.body["items"] if each is not gone])
-    return answer(about)
+    name = call.path["item"]
+
+    def without(about: Item, items: list[Item]) -> tuple[Item, list[Item]]:
+        gone = _found(items, name)
+        return about, [each for each in items if each is not gone]
+
+    return await _changed(call, without)
 
 
 def _metadata(body: dict[str, Any]) -> Any:
@@ -110,9 +107,8 @@ def _metadata(body: dict[str, Any]) -> Any:
     return None if given is None else metadata(given, "metadata")
 
 
-def _found(record: Record, item_id: str) -> dict[str, Any]:
-    every: list[dict[str, Any]] = record.body["items"]
-    for each in every:
+def _found(items: list[Item], item_id: str) -> Item:
+    for each in items:
         if each.get("id") == item_id:
             return each
     raise not_found(f"There is no item {item_id[:100]!r} in this conversation.")
@@ -122,5 +118,6 @@ async def _record(call: Call) -> Record:
     return await conversations.conversation(call.service.store, call.tenant, call.path["id"])
 
 
-async def _put(call: Call, about: dict[str, Any], whole: list[dict[str, Any]]) -> None:
-    await call.service.store.put(conversations.record(call.tenant, about, whole))
+async def _changed(call: Call, edit: conversations.Edit) -> Response:
+    store = call.service.store
+    return answer(await conversations.change(store, call.tenant, call.path["id"], edit))

@@ -13,8 +13,10 @@ from starlette.routing import Route
 
 from ...responses.faults import bad_value
 from ...responses.outcome import failure
+from ..following import cancel as cancel_anywhere
+from ..following import logged
 from ..http import answer, endpoint
-from ..jobs import Job, logged
+from ..jobs import Job
 from ..keeping import response_record
 from ..noting import noted
 from ..presence import unless_gone
@@ -92,12 +94,7 @@ async def _in_background(call: Call, ask: Ask, headers: dict[str, str]) -> Any:
     if service.settings.store == "off":
         raise bad_value("background", "background needs a store, and this server keeps nothing.")
     job = Job(Reply(service, ask, call.tenant))
-    service.jobs[call.tenant, job.reply.id] = job
-    try:
-        await job.start()
-    except BaseException:
-        del service.jobs[call.tenant, job.reply.id]
-        raise
+    await job.start()
     if ask.stream:
         record = await response_record([service.store], call.tenant, job.reply.id)
         return streamed(service, _log_parts(service, record, -1), headers)
@@ -105,7 +102,7 @@ async def _in_background(call: Call, ask: Ask, headers: dict[str, str]) -> Any:
 
 
 async def _log_parts(service: Service, record: Record, after: int) -> AsyncGenerator[bytes, None]:
-    async with aclosing(logged(service, record, after)) as pages:
+    async with aclosing(logged(service.store, record, after)) as pages:
         async for events in pages:
             yield b"".join(map(named, events))
 
@@ -114,8 +111,7 @@ async def read(call: Call) -> Any:
     """A stored response; with ``stream=true`` its events, from ``starting_after`` on."""
     record = await _record(call)
     if call.query.get("stream", "false").lower() not in ("true", "1"):
-        job = call.service.jobs.get((call.tenant, record.id))
-        return answer(record.body["response"] if job is None else job.response)
+        return answer(record.body["response"])
     after = whole_number("starting_after", call.query.get("starting_after", "-1"), least=-1)
     return streamed(call.service, _log_parts(call.service, record, after), {})
 
@@ -135,9 +131,7 @@ async def cancel(call: Call) -> Response:
     record = await _record(call)
     if not record.body["response"]["background"]:
         raise bad_value("id", "Only a response with background: true can be cancelled.")
-    job = call.service.jobs.get((call.tenant, record.id))
-    if job is not None:
-        await job.cancel()
+    await cancel_anywhere(call.service, record)
     return answer((await _record(call)).body["response"])
 
 

@@ -106,9 +106,6 @@ class Store(Protocol):
         Each has a new version, and is given to one caller alone.
         """
 
-    async def unfinished(self) -> list[Record]:
-        """The open records of every tenant."""
-
     async def expire(self) -> int:
         """Drop what is too old; how many records that were."""
 

@@ -163,11 +163,6 @@ class MemoryStore:
             kept.until = now + self._bounds.lease_seconds
         return [replace(kept.record, body=unpack(kept.packed)) for kept in left]
 
-    async def unfinished(self) -> list[Record]:
-        """The open records."""
-        found = [await self.get(*key) for key, kept in self._kept.items() if kept.record.open]
-        return [record for record in found if record is not None]
-
     async def expire(self) -> int:
         """See :class:`~atem.server.store.Store`."""
         old = [key for key, kept in self._kept.items() if self._old(kept)]

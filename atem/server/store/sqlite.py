@@ -162,10 +162,6 @@ class SQLiteStore:
         """See :class:`~atem.server.store.Store`."""
         return await self._write(_take_over, owner, self._clock(), self._bounds.lease_seconds)
 
-    async def unfinished(self) -> list[Record]:
-        """The open records."""
-        return await self._read(_unfinished)
-
     async def expire(self) -> int:
         """See :class:`~atem.server.store.Store`."""
         return await self._write(_expire, self._clock(), self._bounds)
@@ -417,11 +413,6 @@ def _take_over(
         f"WHERE open AND until <= ? RETURNING {_COLUMNS}",
         (owner, now + lease_seconds, now),
     ).fetchall()
-    return list(map(_record, rows))
-
-
-def _unfinished(file: sqlite3.Connection) -> list[Record]:
-    rows = file.execute(f"SELECT {_COLUMNS} FROM records WHERE open")  # noqa: S608 (a constant)
     return list(map(_record, rows))
 
 

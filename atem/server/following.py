@@ -1,0 +1,89 @@
+"""Background responses as any server sees them, whichever one writes them.
+
+Rules: what is told comes from the store alone. Readers wait to be told of a
+change, and look again after a while in any case. Source: responses.md 1.10.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from ..responses.faults import bad_value
+from .reply import TERMINAL
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from .service import Service
+    from .store import Record, Store
+
+Event: TypeAlias = dict[str, Any]
+
+PAGE: Final = 256
+CHECK_SECONDS: Final = 2.0
+"""After which a silent reader looks whether its response is still written."""
+
+CANCEL_SECONDS: Final = 10.0
+"""That another server may take to end a response."""
+
+
+async def logged(store: Store, record: Record, after: int) -> AsyncGenerator[list[Event], None]:
+    """The events of a background response after the number ``after``, up to its last.
+
+    Raises ApiError (400) if it has no log, or none any more.
+    """
+    key = (record.tenant, record.id)
+    if not record.body["log"]:
+        raise bad_value("stream", "Only a response with background: true can be streamed again.")
+    if not await store.read_events(*key, -1, 1):
+        raise bad_value("stream", "The events of this response are not kept any more.")
+    is_open, check = True, time.monotonic() + CHECK_SECONDS
+    while True:
+        growth = store.growth(*key)
+        events = await store.read_events(*key, after, PAGE)
+        if events:
+            after = events[-1]["sequence_number"]
+            yield events
+            if events[-1]["type"] in TERMINAL:
+                return
+        elif not is_open:
+            return
+        else:
+            await _pause(store, growth)
+            if time.monotonic() > check:
+                is_open, check = await _is_open(store, record), time.monotonic() + CHECK_SECONDS
+
+
+async def cancel(service: Service, record: Record) -> None:
+    """End a background response as cancelled, whoever writes it.
+
+    Returns once that is stored, or after some seconds in which its server didn't.
+    """
+    job = service.jobs.get((record.tenant, record.id))
+    if job is not None:
+        await job.cancel()
+    elif await service.store.cancel(record.tenant, record.id):
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CANCEL_SECONDS):
+                await _closed(service.store, record)
+
+
+async def _closed(store: Store, record: Record) -> None:
+    growth = store.growth(record.tenant, record.id)
+    while await _is_open(store, record):
+        await _pause(store, growth)
+        growth = store.growth(record.tenant, record.id)
+
+
+async def _is_open(store: Store, record: Record) -> bool:
+    found = await store.get(record.tenant, record.id)
+    return found is not None and found.open
+
+
+async def _pause(store: Store, growth: asyncio.Event) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(store.poll):
+            await growth.wait()
