@@ -4,12 +4,14 @@ Rules: a frame is one JSON object; those that go out are the events of a stream
 as they are. A lane answers one request after another, several lanes go side by
 side. The connection remembers its own responses, also those that the client
 doesn't want stored. What is wrong with a frame is told in an ``error`` frame,
-and the connection goes on. Source: responses.md 1.9.
+and the connection goes on. At its end what was asked before is answered, and
+nothing more is taken. Source: responses.md 1.9.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,12 +21,15 @@ from ..responses.faults import ApiError, bad_value, missing, rate_limited, unsup
 from .encoding import decode, encode
 from .http import told
 from .noting import noted
+from .presence import Gone
 from .pulse import steady
 from .reply import Reply
 from .store import Bounds
 from .store.memory import MemoryStore
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from starlette.websockets import WebSocket
 
     from .service import Service
@@ -34,10 +39,14 @@ MAX_SECONDS: Final = 3600.0
 
 REMEMBERED: Final = Bounds(seconds=MAX_SECONDS, bytes=64 << 20)
 LANES: Final = 32
+"""Lanes at work at once."""
 WAITING: Final = 16
 """Requests that a lane may have waiting."""
 
 RESTART: Final = 1012
+
+OVER: Final = "websocket_connection_limit_reached"
+NO_MORE: Final = "This connection is being closed; open another and send the request again."
 
 Frame = dict[str, Any]
 
@@ -50,40 +59,49 @@ class Connection:
         self._socket = socket
         self._tenant = tenant
         self._near = MemoryStore(REMEMBERED)
-        self._lanes: dict[str | None, asyncio.Queue[Frame]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._lanes: dict[str | None, deque[Frame]] = {}
+        """What waits in each lane that is at work."""
+        self._written: dict[str, str | None] = {}
+        """Id of a response that is being written -> its lane."""
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._sending = asyncio.Lock()
+        self._ending = False
+        self._reading: asyncio.Task[Any]
 
     async def run(self) -> None:
         """Answer until the client goes, the connection is too old, or the server ends."""
-        reading = asyncio.ensure_future(self._read())
-        ending = asyncio.ensure_future(self._service.ending.wait())
-        either: set[asyncio.Task[Any]] = {reading, ending}
+        gone = self._reading = self._begin(self._read())
+        ending = self._begin(self._service.ending.wait())
         try:
-            await asyncio.wait(either, timeout=MAX_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-            if not reading.done():
-                await self._finish(reading)
+            await asyncio.wait(
+                {gone, ending}, timeout=MAX_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not gone.done():
+                self._ending = True
+                await self._finish(gone)
+            if not gone.done():
                 await self._socket.close(RESTART)
         finally:
-            tasks = {*either, *self._tasks}
-            for task in tasks:
+            for task in self._tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _finish(self, reading: asyncio.Task[None]) -> None:
+    def _begin(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _finish(self, gone: asyncio.Task[Any]) -> None:
         """Let what was asked be answered, unless the client goes."""
-        busy = [asyncio.ensure_future(lane.join()) for lane in self._lanes.values()]
-        if busy:
-            whole = asyncio.gather(*busy)
-            either: set[asyncio.Future[Any]] = {whole, reading}
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            whole.cancel()
+        while self._lanes and not gone.done():
+            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
 
     async def _read(self) -> None:
         try:
             while True:
                 await self._take(await self._socket.receive_text())
-        except (WebSocketDisconnect, KeyError):  # KeyError: a binary frame, which nobody sends
+        except (WebSocketDisconnect, Gone, KeyError):  # KeyError: a binary frame; nobody sends one
             return
 
     async def _take(self, text: str) -> None:
@@ -92,7 +110,7 @@ class Connection:
             frame = decode(text.encode("utf-8", "surrogatepass"))
             lane = _lane(frame)
             if frame.get("type") == "response.steer":
-                await self._send(_not_steered(frame), lane)
+                await self._decline(frame, lane)
             elif frame.get("type") == "response.create":
                 self._queue(frame, lane)
             elif "type" in frame:
@@ -102,30 +120,50 @@ class Connection:
         except ApiError as error:
             await self._refuse(error, lane)
 
-    def _queue(self, frame: Frame, lane: str | None) -> None:
-        queue = self._lanes.get(lane)
-        if queue is None:
-            if len(self._lanes) >= LANES:
-                raise rate_limited(f"This connection has {LANES} lanes already; use one of them.")
-            queue = self._lanes[lane] = asyncio.Queue(WAITING)
-            self._tasks.add(asyncio.ensure_future(self._serve(queue, lane)))
-        try:
-            queue.put_nowait(frame)
-        except asyncio.QueueFull:
-            raise rate_limited(f"{WAITING} requests wait in this lane already.") from None
+    async def _decline(self, frame: Frame, lane: str | None) -> None:
+        """Say that nothing is steered, in the lane of what was to be; the input goes back."""
+        for key in ("previous_response_id", "input"):
+            if frame.get(key) is None:
+                raise missing(key)
+        steered = frame["previous_response_id"]
+        if isinstance(steered, str):
+            lane = self._written.get(steered, lane)
+        await self._send(_not_steered(frame), lane)
 
-    async def _serve(self, queue: asyncio.Queue[Frame], lane: str | None) -> None:
-        while True:
-            frame = await queue.get()
-            try:
-                await self._answer(frame, lane)
-            except ApiError as error:
-                await self._refuse(error, lane)
-            except Exception as error:  # noqa: BLE001 - told to the client as that and no more
-                self._service.report(error, "a request on a WebSocket")
-                await self._refuse(told(error), lane)
-            finally:
-                queue.task_done()
+    def _queue(self, frame: Frame, lane: str | None) -> None:
+        if self._ending:
+            raise ApiError(NO_MORE, code=OVER)
+        waiting = self._lanes.get(lane)
+        if waiting is None:
+            if len(self._lanes) >= LANES:
+                raise rate_limited(f"{LANES} lanes of this connection are at work; wait for one.")
+            self._lanes[lane] = deque([frame])
+            self._begin(self._serve(lane))
+        elif len(waiting) >= WAITING:
+            raise rate_limited(f"{WAITING} requests wait in this lane already.")
+        else:
+            waiting.append(frame)
+
+    async def _serve(self, lane: str | None) -> None:
+        """Answer what waits in a lane, until nothing does."""
+        try:
+            while waiting := self._lanes[lane]:
+                await self._answered(waiting.popleft(), lane)
+        except Gone:
+            self._reading.cancel()  # one that takes nothing is as good as gone
+        finally:
+            del self._lanes[lane]
+
+    async def _answered(self, frame: Frame, lane: str | None) -> None:
+        try:
+            await self._answer(frame, lane)
+        except ApiError as error:
+            await self._refuse(error, lane)
+        except Gone:
+            raise
+        except Exception as error:  # noqa: BLE001 - told to the client as that and no more
+            self._service.report(error, "a request on a WebSocket")
+            await self._refuse(told(error), lane)
 
     async def _answer(self, frame: Frame, lane: str | None) -> None:
         body = {key: frame[key] for key in frame if key not in ("type", "stream_id")}
@@ -134,20 +172,28 @@ class Connection:
         ask, left_out = await self._service.read(body, self._tenant, near=(self._near,))
         noted(ask, self._service.engine.info, left_out)  # in the log alone: a frame has no header
         reply = Reply(self._service, ask, self._tenant, self._near)
-        async with aclosing(steady(reply, self._service.settings.heartbeat)) as batches:
-            async for events in batches:
-                for event in events:
-                    await self._send(event, lane)
+        self._written[reply.id] = lane
+        try:
+            async with aclosing(steady(reply, self._service.settings.heartbeat)) as batches:
+                async for events in batches:
+                    for event in events:
+                        await self._send(event, lane)
+        finally:
+            del self._written[reply.id]
 
     async def _refuse(self, error: ApiError, lane: str | None) -> None:
         await self._send({"type": "error", "status": error.status, **error.body()}, lane)
 
     async def _send(self, frame: Frame, lane: str | None) -> None:
+        """Send a frame. Raises Gone if the client left, or takes nothing for too long."""
         named = frame if lane is None else {**frame, "stream_id": lane}
         text = encode(named).decode("utf-8")
         patience = self._service.settings.slow_reader_seconds
-        async with self._sending, asyncio.timeout(patience):
-            await self._socket.send_text(text)
+        try:
+            async with self._sending, asyncio.timeout(patience):
+                await self._socket.send_text(text)
+        except (TimeoutError, WebSocketDisconnect, RuntimeError):  # RuntimeError: it was closed
+            raise Gone from None
 
 
 def _lane(frame: Frame) -> str | None:
@@ -163,5 +209,5 @@ def _not_steered(frame: Frame) -> Frame:
         "code": "steering_not_supported",
         "message": "A response can't be steered here; send another request after it.",
     }
-    steer = {key: frame[key] for key in ("input", "previous_response_id") if key in frame}
+    steer = {key: frame[key] for key in ("input", "previous_response_id")}
     return {"type": "response.steer.failed", "sequence_number": 0, "error": error, "steer": steer}

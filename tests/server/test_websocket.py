@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
+from itertools import groupby
 
 import openai
 import pytest
+from openai.types.responses.response_steer_failed_event import ResponseSteerFailedEvent
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+from atem.server import connection
 from tests.server.running import HELLO, LONG, MODEL, paced, running, types, wait
 
 
@@ -26,6 +30,11 @@ def ask(socket, said="Hi", **fields):
     socket.send(json.dumps({"type": "response.create", "model": MODEL, "input": said, **fields}))
 
 
+def told(events):
+    """Their types; how many deltas there are of a text depends on who was quicker."""
+    return [name for name, _ in groupby(types(events))]
+
+
 def answered(socket):
     """The frames of one answer."""
     frames = []
@@ -39,7 +48,7 @@ def test_frames_are_the_events_of_a_stream_and_numbers_begin_again_with_each_ans
         for _ in range(2):
             ask(socket)
             frames = answered(socket)
-            assert types(frames) == types(served.events())
+            assert told(frames) == told(served.events())
             assert [frame["sequence_number"] for frame in frames] == list(range(len(frames)))
 
 
@@ -123,6 +132,90 @@ def test_steering_is_declined_in_its_own_words(served):
     assert declined["type"] == "response.steer.failed"
     assert declined["error"]["code"] == "steering_not_supported"
     assert declined["steer"] == {"previous_response_id": "r", "input": "x"}
+
+
+def test_a_steer_that_names_nothing_is_refused(served):
+    with opened(served) as socket:
+        socket.send('{"type": "response.steer", "input": "x"}')
+        refused = json.loads(socket.recv(10))
+    assert (refused["type"], refused["error"]["param"]) == ("error", "previous_response_id")
+
+
+def test_steering_is_declined_in_the_lane_of_the_response_and_that_goes_on():
+    with running(paced(lambda request: HELLO, rate=50)) as server, opened(server) as socket:
+        ask(socket, stream_id="a")
+        steered = json.loads(socket.recv(10))["response"]["id"]
+        frame = {"type": "response.steer", "previous_response_id": steered, "input": "no, wait"}
+        socket.send(json.dumps(frame))
+        frames = answered(socket)
+    (declined,) = [frame for frame in frames if frame["type"] == "response.steer.failed"]
+    ResponseSteerFailedEvent.model_validate(declined, strict=True)
+    assert declined["stream_id"] == "a"
+    assert frames[-1]["type"] == "response.completed"
+
+
+def test_a_connection_may_have_any_number_of_lanes_one_after_another(served, monkeypatch):
+    monkeypatch.setattr(connection, "LANES", 2)
+    with opened(served) as socket:
+        for lane in "abcd":
+            ask(socket, stream_id=lane)
+            assert {frame["stream_id"] for frame in answered(socket)} == {lane}
+
+
+def test_too_many_lanes_at_once_and_too_many_requests_of_a_lane_are_refused(monkeypatch):
+    monkeypatch.setattr(connection, "LANES", 1)
+    monkeypatch.setattr(connection, "WAITING", 1)
+    with running(paced(lambda request: HELLO, first=0.3)) as server, opened(server) as socket:
+        ask(socket, stream_id="a")
+        while json.loads(socket.recv(10))["type"] != "response.in_progress":
+            pass
+        ask(socket, stream_id="b")
+        assert refusal(socket) == (429, "b")
+        ask(socket, stream_id="a")
+        ask(socket, stream_id="a")
+        assert refusal(socket) == (429, "a")
+        for _ in range(2):
+            assert answered(socket)[-1]["type"] == "response.completed"
+
+
+def refusal(socket):
+    """Of the next frame that is one."""
+    while (frame := json.loads(socket.recv(10)))["type"] != "error":
+        pass
+    return frame["status"], frame["stream_id"]
+
+
+def test_an_old_connection_answers_what_was_asked_takes_no_more_and_closes_with_1012(monkeypatch):
+    monkeypatch.setattr(connection, "MAX_SECONDS", 0.2)
+    with running(paced(lambda request: HELLO, first=0.6)) as server, opened(server) as socket:
+        ask(socket)
+        time.sleep(0.3)
+        ask(socket)
+        frames = answered(socket)
+        assert frames[-1]["error"]["code"] == "websocket_connection_limit_reached"
+        assert answered(socket)[-1]["type"] == "response.completed"
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv(10)
+    assert closed.value.rcvd.code == 1012
+
+
+def test_a_client_that_takes_nothing_is_left():
+    server = running(lambda request: HELLO, slow_reader_seconds=0.2)
+    with server as served, opened(served, **SLOW) as socket:
+        for lane in "abcd":  # the response object repeats its user, three times a response
+            ask(socket, stream_id=lane, user="x" * 3_000_000)
+        time.sleep(1)
+        with pytest.raises(ConnectionClosed):
+            read_all(socket)
+        assert not served.service.replies
+
+
+SLOW = {"max_queue": 1, "max_size": None, "compression": None, "close_timeout": 1}
+
+
+def read_all(socket):
+    for _ in range(4):
+        answered(socket)
 
 
 def test_a_client_that_leaves_ends_its_generation():
