@@ -79,6 +79,11 @@ def test_opencode_gets_a_provider_for_each_of_the_two_apis():
         assert provider["models"]["muse"]["limit"] == {"context": 65536, "output": 16384}
 
 
+def test_opencode_is_told_to_ask_for_the_reasoning_that_it_shows():
+    model = json.loads(printed("opencode"))["provider"]["atem"]["models"]["muse"]
+    assert model["options"] == {"reasoningSummary": "auto"}
+
+
 def test_claude_code_gets_an_address_without_the_version():
     variables = claude_environment(port=9000)
     assert variables["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:9000"

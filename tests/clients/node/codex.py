@@ -48,8 +48,7 @@ class Ran:
 def codex(server, folder, prompt="Do it.", *options, key=None, seconds=60, files=(), **config):
     """Run it once; ``config`` are settings by their dotted names, dots as ``__``."""
     place = Place(folder)
-    for name, text in dict(files).items():
-        (place.work / name).write_text(text)
+    place.put(files)
     environment = {"CODEX_HOME": str(place.home / ".codex")}
     if key is not None:
         environment["ATEM_API_KEY"] = key

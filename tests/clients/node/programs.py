@@ -33,6 +33,11 @@ class Place:
         self.home.mkdir(parents=True)
         self.work.mkdir()
 
+    def put(self, files):
+        """Write these texts into the folder to work in."""
+        for name, text in dict(files).items():
+            (self.work / name).write_text(text)
+
     def run(self, command, *, seconds=SECONDS, **environment):
         """Run it in the folder; what it wrote."""
         return subprocess.run(

@@ -1,7 +1,8 @@
 """opencode: its ``opencode.json``, with the server behind both kinds of provider.
 
 Rules: "atem" speaks the Responses API and keeps the reasoning between turns;
-"atem-chat" speaks Chat Completions.
+"atem-chat" speaks Chat Completions. Over Responses reasoning is shown only as
+the summary that opencode has to be told to ask for.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def opencode(endpoint: Endpoint) -> str:
 
 def _provider(endpoint: Endpoint, name: str, package: str) -> dict[str, Any]:
     key = f"{{env:{KEY_VARIABLE}}}" if endpoint.keyed else NO_KEY
-    model = {
+    model: dict[str, Any] = {
         "name": endpoint.model,
         "reasoning": True,
         "tool_call": True,
@@ -44,6 +45,8 @@ def _provider(endpoint: Endpoint, name: str, package: str) -> dict[str, Any]:
             "output": min(MOST_OUTPUT, max(1, endpoint.context // 4)),
         },
     }
+    if name == "atem":
+        model["options"] = {"reasoningSummary": "auto"}
     return {
         "npm": package,
         "name": f"atem-serve ({'Chat Completions' if name == 'atem-chat' else 'Responses'})",
