@@ -83,7 +83,7 @@ FIELDS: Final[dict[str, Field]] = {
     "text": _honoured(checks.mapping, "the format of the answer; verbosity is echoed"),
     "reasoning": _honoured(checks.mapping, "effort, summary and context; mode is noted"),
     "include": _honoured(
-        checks.words, "encrypted reasoning, logprobs; others are ignored", default=(), echo=False
+        checks.words, "encrypted reasoning, logprobs; others are noted", default=(), echo=False
     ),
     "store": _honoured(checks.flag, "keep it, so that a request can go on from it", default=True),
     "background": _honoured(checks.flag, "answer at once, work on", default=False),
@@ -93,7 +93,7 @@ FIELDS: Final[dict[str, Field]] = {
     ),
     "generate": _honoured(checks.flag, "false: prepare the cache", default=True, echo=False),
     "prompt_cache_options": _honoured(
-        checks.mapping, "prewarm: prepare the cache; the rest is ignored", echo=False
+        checks.mapping, "prewarm: prepare the cache; the rest is noted", echo=False
     ),
     "prompt_cache_key": _echoed(checks.text, "for whoever routes requests"),
     "max_tool_calls": _echoed(checks.whole(0), "counts hosted tools, and there are none"),
@@ -101,11 +101,13 @@ FIELDS: Final[dict[str, Field]] = {
     "safety_identifier": _echoed(checks.text, "never logged as it is"),
     "user": _echoed(checks.text, "never logged as it is"),
     "service_tier": _echoed(checks.text, "every tier is answered by the default one"),
-    "stream_options": _ignored("deltas are never obfuscated", checks.mapping),
+    "stream_options": _honoured(
+        checks.mapping, "deltas are never obfuscated; asking for that is noted", echo=False
+    ),
     "client_metadata": _ignored("the client's own"),
     "type": _ignored("a WebSocket frame's name"),
     "stream_id": _ignored("a WebSocket lane, for the server"),
-    "prompt_cache_retention": _ignored("the engine's cache keeps what fits"),
+    "prompt_cache_retention": _noted("the engine's cache keeps what fits"),
     "context_management": _noted("nothing is compacted unasked"),
     "logit_bias": _noted("no engine takes it"),
     "moderation": _noted("nothing is moderated"),

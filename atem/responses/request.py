@@ -21,6 +21,7 @@ from .choice import Choice
 from .effort import read_reasoning
 from .faults import bad_value, missing
 from .fields import FIELDS, read_fields
+from .halves import ENCRYPTED, LOGPROBS, half_notes
 from .inputs import Lookup, NewId, read_history, read_input
 from .plain import cleaned
 from .script import Script
@@ -38,9 +39,6 @@ if TYPE_CHECKING:
     from .script import Opens
 
 __all__ = ["Ask", "from_request", "input_tokens", "truncate"]
-
-ENCRYPTED: Final = "reasoning.encrypted_content"
-LOGPROBS: Final = "message.output_text.logprobs"
 
 SAMPLING: Final = (
     "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty",
@@ -76,6 +74,7 @@ def from_request(
     if not isinstance(plain, dict):
         raise bad_value(None, "The request is no JSON object.")
     values, notes = read_fields(plain)
+    notes += half_notes(values)
     _check_together(values)
     items, left_out = read_input(values["input"], lookup=lookup, new_id=new_id or _new_id())
     if repaired:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 FormatKind: TypeAlias = Literal["text", "json_object", "json_schema"]
 
 PARAM: Final = "text.format"
+CHECKED: Final = "checked"
+"""A key of our own, for APIs whose formats hold an answer to any schema."""
+
 MAX_NAME: Final = 64
 MAX_SCHEMA: Final = 1 << 17
 """Characters of the schema's JSON."""
@@ -43,15 +46,16 @@ THIS_JSON: Final = (
 class TextFormat:
     """What the answer to the user has to look like.
 
-    ``schema`` is set for "json_schema". ``enforced`` says that an answer with
-    :meth:`faults` must not be passed on as if it had none: "json_object", and
-    "json_schema" with ``strict``. ``echo`` is the response object's ``text.format``.
+    ``schema`` is set for "json_schema". ``strict`` is the API's: a schema in its
+    strict subset, which the answer has to match. ``checked`` asks the same of
+    the answer and takes any schema. ``echo`` is the response object's ``text.format``.
     """
 
     kind: FormatKind = "text"
     name: str = ""
     schema: dict[str, Any] | None = None
     strict: bool = False
+    checked: bool = False
     description: str | None = None
     echo: dict[str, Any] = field(default_factory=lambda: {"type": "text"})
 
@@ -75,8 +79,8 @@ class TextFormat:
 
     @property
     def enforced(self) -> bool:
-        """Whether an answer that doesn't fit is none."""
-        return self.kind == "json_object" or self.strict
+        """Whether an answer with :meth:`faults` must not be passed on as if it had none."""
+        return self.kind == "json_object" or self.strict or self.checked
 
     def instruction(self) -> str:
         """What the model is told about it; "" for plain text."""
@@ -117,17 +121,21 @@ def _of_schema(value: Mapping[str, Any]) -> TextFormat:
         raise missing(f"{PARAM}.schema")
     if about is not None and not isinstance(about, str):
         raise bad_value(f"{PARAM}.description", "text.format.description is a string.")
-    strict = fields.get("strict")
-    if strict is not None and not isinstance(strict, bool):
-        raise bad_value(f"{PARAM}.strict", "text.format.strict is true, false or null.")
-    _check(name, schema, strict=bool(strict))
-    said = {"name": name, "description": about, "schema": schema, "strict": bool(strict)}
-    return TextFormat(
-        "json_schema", name, schema, bool(strict), about, {"type": "json_schema", **said}
-    )
+    strict, checked = _flag(fields, "strict"), _flag(fields, CHECKED)
+    _check(name, schema, strict=strict, enforced=strict or checked)
+    said = {"name": name, "description": about, "schema": schema, "strict": strict}
+    echo = {"type": "json_schema", **said, **({CHECKED: True} if checked else {})}
+    return TextFormat("json_schema", name, schema, strict, checked, about, echo)
 
 
-def _check(name: str, schema: dict[str, Any], *, strict: bool) -> None:
+def _flag(fields: Mapping[str, Any], key: str) -> bool:
+    given = fields.get(key)
+    if given is not None and not isinstance(given, bool):
+        raise bad_value(f"{PARAM}.{key}", f"text.format.{key} is true, false or null.")
+    return bool(given)
+
+
+def _check(name: str, schema: dict[str, Any], *, strict: bool, enforced: bool) -> None:
     if len(json.dumps(schema)) > MAX_SCHEMA:
         raise _broken(name, f"it has more than {MAX_SCHEMA} characters")
     if strict and (fault := next(strict_faults(schema), None)):
@@ -136,7 +144,7 @@ def _check(name: str, schema: dict[str, Any], *, strict: bool) -> None:
         Checker(schema).check()
     except Exception as error:  # a stranger's schema can break in any way
         raise _broken(name, shorten(str(getattr(error, "message", error)))) from error
-    if strict and (fault := schema_fault(Tool("answer", parameters=schema))):
+    if enforced and (fault := schema_fault(Tool("answer", parameters=schema))):
         raise _broken(name, fault)
 
 

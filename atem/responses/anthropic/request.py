@@ -15,6 +15,7 @@ from .. import checks
 from ..faults import ApiError, bad_value, missing, unsupported
 from ..fields import FIELDS
 from ..places import Words, replaced
+from ..text_format import CHECKED
 from .history import placed, system_text
 from .tools import choice, tools
 
@@ -172,10 +173,13 @@ def _output_config(made: Body, key: str, value: Any) -> None:
 
 
 def _output_format(made: Body, key: str, value: Any) -> None:
-    """A schema that the answer must have; this API has no other kind, and no name for it."""
+    """A schema that the answer must have; this API has no other kind, and no name for it.
+
+    Its properties may be optional, which the other API's strict formats don't allow.
+    """
     fields = checks.mapping(value, key)
     checks.one_of("json_schema")(fields.get("type"), f"{key}.type")
-    given = {"type": "json_schema", "name": FORMAT_NAME, "strict": True}
+    given = {"type": "json_schema", "name": FORMAT_NAME, CHECKED: True}
     made["text"] = {"format": {**given, "schema": fields.get("schema")}}
 
 

@@ -123,6 +123,27 @@ def test_a_schema_for_the_answer_is_enforced():
         assert (read.schema, read.enforced) == (schema, True)
 
 
+def test_properties_of_a_schema_may_be_optional_and_the_answer_is_checked_all_the_same():
+    """This API's formats are no strict subset of JSON Schema, as the other API's are."""
+    schema = {
+        "type": "object",
+        "properties": {"city": {"type": "string", "minLength": 2}, "note": {"type": "string"}},
+        "required": ["city"],
+        "additionalProperties": False,
+    }
+    read = ask(output_config={"format": {"type": "json_schema", "schema": schema}})
+    assert read.must == {"format"}
+    assert read.format.faults('{"city": "Oslo"}') == []
+    assert read.format.faults('{"city": "Oslo", "note": "wet"}') == []
+    for answer in ('{"note": "wet"}', '{"city": "O"}', '{"city": "Oslo", "x": 1}', "Oslo"):
+        assert read.format.faults(answer)
+
+
+def test_a_schema_that_is_none_is_refused():
+    error = refused(output_config={"format": {"type": "json_schema", "schema": {"type": "x"}}})
+    assert error.param == "output_config.format.schema"
+
+
 def test_a_tool_is_a_function_and_custom_is_its_other_name():
     declared = [
         *MESSAGES_TOOLS,

@@ -70,6 +70,18 @@ def test_a_format_that_is_not_strict_guides_and_enforces_nothing(strict: Any) ->
     assert '{"type": "array"}' in found.instruction()
 
 
+def test_a_checked_format_takes_any_schema_and_holds_the_answer_to_it() -> None:
+    optional = {"type": "object", "properties": {"a": {"type": "integer"}}, "oneOf": [{}]}
+    given_ = wanted(optional, strict=None, checked=True)
+    assert refused(text={"format": wanted(optional)}).code == "invalid_json_schema"
+    made = ask(text={"format": given_})
+    assert made.must == {"format"}
+    assert made.echo["text"]["format"] == {**given_, "description": None, "strict": False}
+    assert made.format.faults("{}") == []
+    assert made.format.faults('{"a": "1"}')
+    assert refused(text={"format": wanted(schema(), checked=1)}).param == "text.format.checked"
+
+
 def test_what_a_turn_must_be_is_told_by_the_format() -> None:
     assert ask(text={"format": wanted(schema())}).must == {"format"}
     assert ask(text={"format": wanted(schema(), strict=False)}).must == frozenset()
