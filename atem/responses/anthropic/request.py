@@ -30,6 +30,10 @@ ENCRYPTED: Final = "reasoning.encrypted_content"
 EFFORTS: Final = ((2_048, "low"), (8_192, "medium"), (24_576, "high"))
 """``budget_tokens`` up to a number -> the effort; above all of them "xhigh"."""
 
+THINKING: Final = ("type", "budget_tokens", "display")
+TIERS: Final = ("auto", "standard_only")
+"""Tiers that are what there is here."""
+
 FORMAT_NAME: Final = "output"
 
 
@@ -108,6 +112,11 @@ def _nothing(made: Body, key: str, value: Any) -> None:
     """Accepted, and of no consequence for an answer."""
 
 
+def _service_tier(made: Body, key: str, value: Any) -> None:
+    if checks.text(value, key) not in TIERS:
+        made[f"messages.{key}"] = True
+
+
 def _max_tokens(made: Body, key: str, value: Any) -> None:
     made["max_output_tokens"] = checks.whole(1)(value, key)
 
@@ -159,6 +168,7 @@ def _thinking(made: Body, key: str, value: Any) -> None:
         made[f"{key}.budget_tokens as a limit"] = True
     if kind == "between_tools":
         made[f"{key}.type {kind}"] = True
+    made |= {f"{key}.{name}": True for name in fields if name not in THINKING}
 
 
 def _output_config(made: Body, key: str, value: Any) -> None:
@@ -199,5 +209,5 @@ READERS: Final[dict[str, Reader]] = {
     "output_config": _output_config,
     "output_format": _output_format,
     "cache_control": _nothing,
-    "service_tier": _nothing,
+    "service_tier": _service_tier,
 }

@@ -147,9 +147,11 @@ def _top_logprobs(made: Body, key: str, value: Any) -> None:
 
 
 def _stream_options(made: Body, key: str, value: Any) -> None:
-    usage = checks.mapping(value, key).get("include_usage")
+    options = checks.mapping(value, key)
+    usage = options.pop("include_usage", None)
     if usage is not None:
         checks.flag(usage, f"{key}.include_usage")
+    made[key] = options
 
 
 def _tools(made: Body, key: str, value: Any) -> None:
