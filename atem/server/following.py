@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Event: TypeAlias = dict[str, Any]
 
 PAGE: Final = 256
-CHECK_SECONDS: Final = 2.0
+CHECK_SECONDS: Final = 1.0
 """After which a silent reader looks whether its response is still written."""
 
 CANCEL_SECONDS: Final = 10.0
