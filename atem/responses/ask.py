@@ -122,7 +122,7 @@ class Ask:
             self, messages=(*self.messages, *messages), tools=self.tools if tools is None else tools
         )
 
-    def prompt(self, info: EngineInfo | None = None, *, channel: str | None = None) -> Prompt:
+    def prompt(self, info: EngineInfo | None = None, *, channel: str | None = None) -> EncodedOnce:
         """The prompt, for the engine of ``info`` if that is given.
 
         ``channel`` opens the answer's channel; give the parser the same. Raises
@@ -139,7 +139,7 @@ class Ask:
         try:
             return render(
                 self._messages(info),
-                tools=self.tools.toolset,
+                tools=self.tools.shown,
                 reasoning_strength=self.strength,
                 current_date=self.current_date,
                 channel=channel,

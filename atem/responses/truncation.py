@@ -27,8 +27,11 @@ SHARE: Final = 4
 
 
 def input_tokens(ask: Ask, tokenizer: Tokenizer, info: EngineInfo | None = None) -> int:
-    """The tokens of the prompt, the beginning of the answer included; an image counts as one."""
-    return len(ask.prompt(info, channel=ask.channel(info)).token_ids(tokenizer))
+    """The tokens of the prompt, the beginning of the answer and what an image takes included.
+
+    Raises ApiError for what can't be shown to the engine of ``info``.
+    """
+    return ask.prompt(info, channel=ask.channel(info)).count(tokenizer)
 
 
 def truncate(

@@ -64,7 +64,8 @@ class Writing:
         steps: Any = engine.generate(request)
         self._steps = steps
         if self._tokenizer is not None:
-            builder.usage.input += len(request.prompt_ids(self._tokenizer))
+            prompt = ask.prompt(engine.info, channel=channel)
+            builder.usage.input += prompt.count(self._tokenizer)
         if ask.stop and not request.stop:
             self._steps = stopped(steps, ask.stop, self._tokenizer)
         self._engine_steps = steps
