@@ -22,34 +22,28 @@ QUEUED = ("response.queued", "response.in_progress")
 
 
 class Pulse:
-    """One response's numbering; a heartbeat takes a number, and later events move up."""
+    """One response's numbering; a heartbeat takes a number too."""
 
     def __init__(self, kind: Heartbeat) -> None:
         self._kind = kind
-        self._beats = 0
         self._next = 0
         self._state: Event | None = None
 
     def numbered(self, events: list[Event]) -> list[Event]:
         """``events`` with the numbers that they go out with."""
+        first = self._next
+        self._next += len(events)
         for event in events:
             if event["type"] in QUEUED:
                 self._state = event
-        moved = [
-            {**event, "sequence_number": event["sequence_number"] + self._beats} for event in events
-        ]
-        if moved:
-            self._next = moved[-1]["sequence_number"] + 1
-        return moved
+        return [{**event, "sequence_number": first + at} for at, event in enumerate(events)]
 
     def beat(self) -> list[Event]:
         """The events that say: still here."""
         if self._state is None or self._kind not in ("in_progress", "keepalive"):
             return []
         body = self._state if self._kind == "in_progress" else {"type": "keepalive"}
-        self._beats += 1
-        self._next += 1
-        return [{**body, "sequence_number": self._next - 1}]
+        return self.numbered([body])
 
 
 async def steady(

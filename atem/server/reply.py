@@ -19,6 +19,7 @@ from ..responses.running.failures import failure_of
 from .handover import Handover
 from .interrupt import Interrupt, Interruptible
 from .keeping import CONTINUED, record_of
+from .mailbox import Mailbox
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator
@@ -32,7 +33,7 @@ Event: TypeAlias = dict[str, Any]
 
 TERMINAL: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
 MOST: Final = 64
-"""Batches between thread and loop."""
+"""Batches between thread and loop, and events that wait for the reader."""
 
 DRAINED: Final = ("server_error", "The server is shutting down; please send the request again.")
 
@@ -66,8 +67,8 @@ class Reply:
         self._handover: Handover[list[Event]] | None = None
         self._failure: BaseException | None = None
         self._end: tuple[str, str] | None = None
-        self._batches = self._events()
-        self._pending: asyncio.Task[list[Event] | None] | None = None
+        self._mailbox = Mailbox(MOST)
+        self._driver: asyncio.Task[None] | None = None
 
     @property
     def id(self) -> str:
@@ -85,13 +86,9 @@ class Reply:
         Whoever waits may be cancelled: nothing is lost. Raises ApiError (429)
         before the first event.
         """
-        if self._pending is None:
-            self._pending = asyncio.ensure_future(anext(self._batches, None))
-        done, _ = await asyncio.wait({self._pending}, timeout=silence)
-        if not done:
-            return []
-        pending, self._pending = self._pending, None
-        return pending.result()
+        if self._driver is None:
+            self._driver = self.service.spawn(self._drive())
+        return await self._mailbox.take(silence)
 
     def stop(self, failure: tuple[str, str] | None = None) -> None:
         """End it soon: as cancelled, or as failed with a code and a message."""
@@ -110,11 +107,21 @@ class Reply:
 
     def leave(self) -> None:
         """Its reader is gone: stop it, or let it be finished (``on_disconnect``)."""
-        if self.over:
-            return
-        if self.service.settings.on_disconnect == "abort":
+        self._mailbox.close()
+        if not self.over and self.service.settings.on_disconnect == "abort":
             self.stop()
-        self.service.spawn(self.finish())
+
+    async def _drive(self) -> None:
+        """Write it to its end, as fast as it is read."""
+        try:
+            async for events in self._events():
+                await self._mailbox.put(events)
+        except Exception as error:
+            self._mailbox.end(error)
+            if self._mailbox.closed:
+                raise
+        finally:
+            self._mailbox.end()
 
     async def _events(self) -> AsyncGenerator[list[Event], None]:
         place = self._place = self.service.slots.enter()
@@ -122,6 +129,7 @@ class Reply:
         try:
             if place.waits or self.ask.background:
                 yield self.builder.start(queued=True)
+                await self._mailbox.wanted()  # a job is in the store by then
             if await place.turn():
                 async for batch in self._generated():
                     yield await self._seen(batch)

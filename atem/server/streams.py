@@ -51,30 +51,33 @@ class EventStream:
     ) -> None:
         self._parts = parts
         self._patience = patience
+        self._since: float | None = None
         head = {**HEADERS, **(headers or {})}
         self._head = [(name.encode(), value.encode("latin-1")) for name, value in head.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it. Raises Gone if the client leaves or is dropped, and what comes before a part."""
         try:
-            await unless_gone(receive, self._send(send))
+            await unless_gone(receive, self._send(send), self._stuck())
         finally:
             await self._parts.aclose()
 
     async def _send(self, send: Send) -> None:
         start = {"type": "http.response.start", "status": 200, "headers": self._head}
+        time = asyncio.get_running_loop().time
         part = await anext(self._parts, None)
         await send(start)
         while part is not None:
-            await self._in_time(send, part)
+            self._since = time()
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+            self._since = None
             part = await anext(self._parts, None)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _in_time(self, send: Send, part: bytes) -> None:
-        message = {"type": "http.response.body", "body": part, "more_body": True}
-        try:
-            # Not wait_for: Python 3.11's may lose a cancellation that comes as it returns.
-            async with asyncio.timeout(self._patience):
-                await send(message)
-        except TimeoutError:
-            raise Gone from None
+    async def _stuck(self) -> None:
+        """Return once a part has waited for the client for too long; one timer for all parts."""
+        time = asyncio.get_running_loop().time
+        left = self._patience
+        while left > 0:
+            await asyncio.sleep(left)
+            left = self._patience - (0 if self._since is None else time() - self._since)

@@ -70,7 +70,13 @@ def read_event(block):
 
 
 def types(events):
-    return [event["type"].removeprefix("response.") for event in events]
+    """Their types, a run of deltas as one: how many tokens share one is a matter of speed."""
+    kinds = [event["type"].removeprefix("response.") for event in events]
+    return [
+        kind
+        for kind, before in zip(kinds, [None, *kinds], strict=False)
+        if kind != before or not kind.endswith(".delta")
+    ]
 
 
 def paced(turns, *, rate=0, first=0.0):

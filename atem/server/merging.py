@@ -1,0 +1,43 @@
+"""Deltas that wait together go out together.
+
+Rules: only text that follows text of the same item, and nothing else between
+them; the deltas joined stay the text. Events lose their numbers here, and get
+them as they go out. Source: responses.md 5.
+"""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Event: TypeAlias = dict[str, Any]
+
+TEXT: Final = frozenset(
+    f"response.{kind}.delta"
+    for kind in ("output_text", "reasoning", "reasoning_text", "reasoning_summary_text")
+)
+
+
+def merged(events: Iterable[Event]) -> list[Event]:
+    """``events`` with each run of deltas as one."""
+    kept: list[Event] = []
+    for text, several in groupby(events, _text):
+        kept += several if text is None else [_joined(list(several))]
+    return kept
+
+
+def _text(event: Event) -> tuple[str, str] | None:
+    """The text that an event adds to, None for any other event."""
+    return (event["type"], event["item_id"]) if event["type"] in TEXT else None
+
+
+def _joined(deltas: list[Event]) -> Event:
+    if len(deltas) == 1:
+        return deltas[0]
+    one = {**deltas[0], "delta": "".join(event["delta"] for event in deltas)}
+    if "logprobs" in one:
+        one["logprobs"] = [token for event in deltas for token in event["logprobs"]]
+    return one
