@@ -24,8 +24,9 @@ TEXT: Final = frozenset(
 def merged(events: Iterable[Event]) -> list[Event]:
     """``events`` with each run of deltas as one."""
     kept: list[Event] = []
-    for text, several in groupby(events, _text):
-        kept += several if text is None else [_joined(list(several))]
+    for text, run in groupby(events, _text):
+        several = list(run)
+        kept += several if text is None else [_joined(several)]
     return kept
 
 

@@ -12,7 +12,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from .encoding import encode
-from .presence import Gone, unless_gone
+from .presence import unless_gone
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
