@@ -7,6 +7,7 @@ it knows the wire. Reasoning is always free. Sources: wire_format 2, 3, 8.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, get_args
 
@@ -26,7 +27,7 @@ class Form:
     "text" is anything. Of the other kinds ``definition`` is a JSON Schema as
     JSON text, a regular expression that matches the whole, or a grammar in the
     syntax of lark whose start is ``start``. Raises OptionError for another kind,
-    and for a definition that is missing, or not asked for.
+    and for a definition that is missing, or not asked for, or no JSON.
     """
 
     kind: FormKind = "text"
@@ -37,7 +38,9 @@ class Form:
         if self.kind not in kinds:
             raise OptionError(f"kind={self.kind!r}; it is one of {', '.join(kinds)}")
         if not isinstance(self.definition, str) or bool(self.definition) == (self.kind == "text"):
-            raise OptionError(f"definition= is text for every kind but {'text'!r}, which has none")
+            raise OptionError("definition= is text, and empty for the kind 'text' alone")
+        if self.kind == "json":
+            _require_json(self.definition)
 
 
 TEXT: Final = Form()
@@ -107,6 +110,13 @@ class Grammar:
             raise OptionError("a grammar allows an answer, or one call at least")
         if len({call.name for call in self.calls}) < len(self.calls):
             raise OptionError("calls= has two of the same name")
+
+
+def _require_json(text: str) -> None:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise OptionError(f"definition= is no JSON: {error}") from error
 
 
 def _require(name: str, value: object, kind: type) -> None:

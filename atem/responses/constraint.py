@@ -18,7 +18,7 @@ from ..errors import OptionError
 from ..grammar import TEXT, CallForm, Form, Grammar, Parameter
 from ..parser.value_type import STRING
 from ..parser.values import ParameterTypes
-from ..runtime.grammar.compiled import fault
+from ..runtime.grammar.compiled import fault, fault_of_all
 from ..tools.definition import CUSTOM_INPUT
 from .faults import bad_schema
 from .output.grammar import Grammar as Syntax
@@ -30,23 +30,37 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "text.format.schema"
 ANY_OBJECT: Final = '{"type": "object"}'
-MAX_LENGTH: Final = 2048
+MAX_LENGTH: Final = 256
 """Of a string, in characters, as far as its length is counted while it is written."""
 
+MAX_PARAMETERS: Final = 400
+"""Of all calls together, as far as each is held to its own schema."""
+
+_TO_ROOT: Final = '"$ref": "#"'
 _EVERYTHING: Final = "(?s:.*)"
 
 
 def grammar_of(choice: Choice, tools: ClientTools, wanted: TextFormat) -> Grammar | None:
     """The grammar of a turn, None if nothing is asked. Raises ApiError for a schema it can't be."""
     allowed = tools.callable(choice)
-    exact = [tool for tool in allowed if choice.required or _promised(tool)]
+    exact = {tool.key for tool in allowed if choice.required or _promised(tool)}
     limited = choice.mode in ("none", "allowed") and len(tools.toolset) > 0
     if not (exact or limited or wanted.enforced):
         return None
+    answer = None if choice.required and allowed else _answer(wanted)
     calls = tuple(
-        call_form(tool) if tool in exact else CallForm(tool.tool.wire_name) for tool in allowed
+        call_form(tool) if tool.key in exact else CallForm(tool.tool.wire_name) for tool in allowed
     )
-    return Grammar(None if choice.required and calls else _answer(wanted), calls)
+    grammar = Grammar(answer, calls)
+    together = sum(len(call.parameters or ()) for call in calls)
+    if together > MAX_PARAMETERS or fault_of_all(grammar):
+        return Grammar(answer, tuple(map(_loose, calls)))
+    return grammar
+
+
+def _loose(call: CallForm) -> CallForm:
+    """The same call with parameters of any name and text; they are checked when it is there."""
+    return call if call.parameters is None else CallForm(call.name, (), others=True)
 
 
 def call_form(tool: Declared) -> CallForm:
@@ -98,9 +112,11 @@ def _value(root: Mapping[str, Any], schema: Any, types: ParameterTypes, key: str
     if STRING in admitted:
         return _usable(_bare(schema, only=admitted.keys() == {STRING}))
     shared = {word: root[word] for word in ("$defs", "definitions") if word in root}
-    exact = Form("json", json.dumps({**shared, **schema}))
-    kinds = Form("json", json.dumps({"type": sorted(admitted)}))
-    return kinds if fault(exact) else exact
+    exact = json.dumps({**shared, **schema})
+    # Alone, a schema has another root.
+    if _TO_ROOT in exact or fault(Form("json", exact)):
+        exact = json.dumps({"type": sorted(admitted)})
+    return Form("json", exact)
 
 
 def _bare(schema: Mapping[str, Any], *, only: bool) -> Form:

@@ -78,12 +78,15 @@ class Sampler:
         """The next token, of those that are ``allowed`` [V] if that is given.
 
         Filters apply to what is allowed; log-probabilities stay the model's own.
-        Raises EngineError for logits that hold NaN or infinity, or nothing.
+        Raises EngineError for logits that hold NaN or infinity, or nothing that
+        is allowed.
         """
         _check(candidates)
         if allowed is None:
             return self._taken(candidates, self._place(candidates.ids, candidates.logits))
         kept = np.flatnonzero(allowed[candidates.ids])
+        if not np.isfinite(candidates.logits[kept]).any():
+            raise EngineError("the model gives no token that is allowed any probability")
         place = self._place(candidates.ids[kept], candidates.logits[kept])
         return self._taken(candidates, int(kept[place]))
 

@@ -7,6 +7,7 @@ steps and memory stay on.
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ...tokenizer import Tokenizer
 
 MAX_REASON: Final = 200
+_PLACE: Final = re.compile(r"^(at \d+\(\d+\): )?(failed to compile JSON schema: )?")
 
 _LIMITS: Final = {"max_lexer_states": 100_000, "verbose_errors": False}
 """About 200 MB at the very most; errors without the grammar in them."""
@@ -34,13 +36,13 @@ def supported(tokenizer: Tokenizer) -> bool:
 @lru_cache(maxsize=256)
 def fault(form: Form) -> str | None:
     """Why ``form`` can't be applied, or None. Raises MissingExtra without llguidance."""
-    library = _library()
-    try:
-        text = Writer(lambda literal: f"<[{len(literal)}]>", _escape).alone(form)
-        limits = library.LLParserLimits(**_LIMITS)
-        return _reason(library.LLMatcher.validate_grammar(text, limits=limits))
-    except (ValueError, RecursionError) as error:
-        return _reason(repr(error))
+    return _unread(_writer().alone(form))
+
+
+@lru_cache(maxsize=8)
+def fault_of_all(grammar: Grammar) -> str | None:
+    """Why ``grammar`` can't be applied, or None; parts that can be may be too much together."""
+    return _unread(_writer().turn(grammar, thinking=True))
 
 
 class Compiled:
@@ -73,12 +75,10 @@ class Compiled:
         return [self._id(wire.START), *ids, self._id(wire.MESSAGE)]
 
     def _matcher(self, *, thinking: bool) -> Any:
-        library = _library()
         text = Writer(self._token, _escape).turn(self._grammar, thinking=thinking)
-        limits = library.LLParserLimits(**_LIMITS)
-        matcher = library.LLMatcher(self._view, text, log_level=0, limits=limits)
-        if matcher.is_error():
-            raise Unsupported(f"grammar= can't be applied: {_reason(matcher.get_error())}")
+        matcher = _started(self._view, text)
+        if reason := _reason(matcher.get_error()):
+            raise Unsupported(f"grammar= can't be applied: {reason}")
         return matcher
 
     def _token(self, literal: str) -> str:
@@ -94,6 +94,10 @@ def compiled(
     grammar: Grammar, tokenizer: Tokenizer, stop_ids: frozenset[int], vocab_size: int
 ) -> Compiled:
     """``grammar`` for ids of ``tokenizer`` below ``vocab_size``. Raises as :class:`Compiled`."""
+    if not stop_ids:
+        raise Unsupported(
+            "grammar= needs a stop token, with which a turn ends; this model has none"
+        )
     if lacking := _missing(tokenizer):
         raise Unsupported(
             f"grammar= needs {', '.join(lacking)} as special tokens, which this tokenizer lacks; "
@@ -163,12 +167,31 @@ def _library() -> Any:
     return llguidance
 
 
+def _writer() -> Writer:
+    """A writer for a vocabulary of bytes, in which framing stands for nothing."""
+    return Writer(lambda literal: "<[0]>", _escape)
+
+
+def _unread(text: str) -> str | None:
+    return _reason(_started(_library().LLTokenizer("byte"), text).get_error())
+
+
+def _started(view: Any, text: str) -> Any:
+    """A matcher for the grammar ``text``, which may be in error; it has done its first step."""
+    library = _library()
+    limits = library.LLParserLimits(**_LIMITS)
+    matcher = library.LLMatcher(view, text, log_level=0, limits=limits)
+    matcher.compute_bitmask()
+    return matcher
+
+
 def _escape(pattern: str) -> str:
     escaped: str = _library().regex_to_lark(pattern, "")
     return escaped
 
 
 def _reason(text: str) -> str | None:
-    """The first line of an error, without what a stranger may have put at its end."""
-    lines = text.partition("<backtrace>")[0].strip().splitlines()
-    return lines[0][:MAX_REASON] if lines else None
+    """An error in one line: what is wrong, without the grammar that it quotes."""
+    lines = [line.strip() for line in text.partition("<backtrace>")[0].splitlines()]
+    named = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    return _PLACE.sub("", (named or lines)[0])[:MAX_REASON] if text else None
