@@ -260,8 +260,11 @@ class ResponseBuilder:
             self._close(phase="commentary")  # a call comes: what was said led up to it
 
     def _think(self, event: ReasoningDelta) -> None:
-        # An empty span is the line break between two bodies, and each is an item of its own.
-        if not event.text or event.start == event.end:
+        if event.start == event.end:  # the line break between two bodies: each is an item
+            if isinstance(self._open, OpenReasoning):
+                self._open.ended = True
+            return
+        if not event.text:
             return
         if not isinstance(self._open, OpenReasoning) or self._open.ended:
             place, item_id = self._place(), self.new_id(ids.REASONING)
