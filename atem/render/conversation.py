@@ -13,7 +13,6 @@ from .. import wire
 from ..errors import OptionError, RenderError
 from ..messages import Message, ToolCall
 from ..tools import ToolSet
-from ..tools.names import head
 from . import phrases
 from .accepted import as_sequence, check_message, check_options
 from .chat import from_chat
@@ -21,7 +20,7 @@ from .effort import strength_of
 from .fields import as_fields
 from .items import from_items
 from .prompt import Prompt, Writer, as_parts
-from .system import Recipients, System, tail
+from .system import Recipients, System, by_head, tail
 from .turn import open_header, write_assistant, write_header
 from .values import header_name, tag_name
 
@@ -71,7 +70,7 @@ def render(
     messages = read(conversation)
     toolset = ToolSet.of(tools)
     toolset.check()
-    described = {**_by_head(toolset), **(tool_namespace_descriptions or {})}
+    described = {**by_head(toolset), **(tool_namespace_descriptions or {})}
     system = System(strength_of(reasoning_strength, effort), tail(toolset, recipients, described))
     out = Writer()
     out.control(wire.BEGIN_OF_TEXT)
@@ -109,12 +108,6 @@ def _check_options(recipients: str, channel: str | None, *, add_generation_promp
         raise OptionError(f"recipients={recipients!r} is unknown; use 'template' or 'exact'")
     if channel is not None and not add_generation_prompt:
         raise OptionError("channel= needs add_generation_prompt=True: it continues that header")
-
-
-def _by_head(tools: ToolSet) -> dict[str, str]:
-    """The declared descriptions by the part of a namespace that the template lists."""
-    declared = tools.namespace_descriptions.items()
-    return {head(name): text for name, text in declared}
 
 
 def _write_messages(out: Writer, messages: Sequence[Message], system: System) -> None:

@@ -54,11 +54,12 @@ TOOLS_BEFORE: Final = (
     "JSON format. Note that spaces for string values are not stripped. The output is not expected "
     "to be valid XML and is parsed with regular expressions.\n"
     "Here are the functions available in JSONSchema format:\n"
-    "// Tool metadata\n"
 )
 
-TOOLS_BETWEEN: Final = "// Function schemas"
-"""Between the namespaces, a line each, and the functions, a line each."""
+NAMESPACES: Final = "// Tool metadata\n"
+"""Before the namespaces, a line each."""
+FUNCTIONS: Final = "// Function schemas"
+"""Between the namespaces and the functions, a line each."""
 
 TOOLS_AFTER: Final = (
     "\n\nHere's an example of how to call a function in the tool set:\n"

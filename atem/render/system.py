@@ -84,7 +84,8 @@ def states_strength(parts: Iterable[Part]) -> bool:
 
 def tail(tools: ToolSet, recipients: Recipients, descriptions: Mapping[str, str]) -> str:
     """Everything behind the strength line."""
-    definitions = f"\n\n{_definitions(tools, descriptions)}" if len(tools) else ""
+    told = f"{phrases.TOOLS_BEFORE}{declarations(tools, descriptions)}{phrases.TOOLS_AFTER}"
+    definitions = f"\n\n{told}" if len(tools) else ""
     words = ", ".join(f'"{word}"' for word in recipient_words(tools, recipients))
     return f"{definitions}\n\n{phrases.RECIPIENTS_LINE.format(words)}"
 
@@ -104,15 +105,21 @@ def recipient_words(tools: ToolSet, recipients: Recipients) -> tuple[str, ...]:
     return (wire.SELF, *dict.fromkeys(words), wire.USER)
 
 
-def _definitions(tools: ToolSet, descriptions: Mapping[str, str]) -> str:
-    namespaces = (
+def by_head(tools: ToolSet) -> dict[str, str]:
+    """The declared descriptions by the part of a namespace that the template lists."""
+    declared = tools.namespace_descriptions.items()
+    return {head(name): text for name, text in declared}
+
+
+def declarations(tools: ToolSet, descriptions: Mapping[str, str]) -> str:
+    """The tools as the template lists them: the namespaces, then the functions, a line each."""
+    namespaces = "".join(
         f'{{"name": {dump(name, "a namespace")}, '
         f'"description": {dump(descriptions.get(name, ""), f"the description of {name!r}")}}}\n'
         for name in dict.fromkeys(head(tool.wire_name) for tool in tools)
     )
     functions = "".join(f"\n{_function(tool)}" for tool in tools)
-    before = phrases.TOOLS_BEFORE + "".join(namespaces)
-    return f"{before}{phrases.TOOLS_BETWEEN}{functions}{phrases.TOOLS_AFTER}"
+    return f"{phrases.NAMESPACES}{namespaces}{phrases.FUNCTIONS}{functions}"
 
 
 def _function(tool: Tool) -> str:

@@ -20,8 +20,8 @@ from .builder import ResponseBuilder
 from .running.failures import failure_of, refusal_of
 from .running.held import Held
 from .running.writing import Writing
-from .script import FOUND, NOTHING_FOUND
 from .system_text import LABELS
+from .tool_search import told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
@@ -308,8 +308,8 @@ def _result(
 ) -> Message | None:
     if not isinstance(call, ToolCall) or call.id not in found:
         return None
-    names = ", ".join(tool.tool.wire_name for tool in found[call.id])
-    text = FOUND.format(names) if names else NOTHING_FOUND
+    tools = [tool.tool for tool in found[call.id]]
+    text = told((tool.wire_name for tool in tools), tools)
     return Message("tool", text, name=call.raw_name, call_id=call.id)
 
 

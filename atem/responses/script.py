@@ -21,18 +21,17 @@ from .calls import call_message
 from .faults import bad_blob, bad_value, missing, unsupported
 from .parts import has_images, read_content, read_output, text_of
 from .tool_search import NAME as SEARCH_NAME
+from .tool_search import told
 
 if TYPE_CHECKING:
     from .inputs import Item
-    from .tools import ClientTools
+    from .tools import ClientTools, Declared
 
 Reader: TypeAlias = Callable[["Script", Mapping[str, Any], str], None]
 
 NO_OUTPUT: Final = (
     "No output: this call was interrupted, and may have been run in part or not at all."
 )
-NOTHING_FOUND: Final = "No tools were found."
-FOUND: Final = "These tools can be called now: {}"
 
 
 class Opens(Protocol):
@@ -195,11 +194,14 @@ def _search_call(script: Script, item: Mapping[str, Any], where: str) -> None:
 
 
 def _search_output(script: Script, item: Mapping[str, Any], where: str) -> None:
-    names = [_names(script, tool, None) for tool in item.get("tools") or ()]
-    listed = ", ".join(name for group in names for name in group)
-    text = FOUND.format(listed) if listed else NOTHING_FOUND
+    groups = [_declared(script, tool, None) for tool in item.get("tools") or ()]
+    tools = [tool for group in groups for tool in group]
+    text = told(
+        (tool.tool.wire_name for tool in tools), (tool.tool for tool in tools if tool.found)
+    )
     if not script.result(_search_id(item), text):
         script.notes.append(f"{where} answers no search; its tools can be called all the same")
+        script.messages.append(Message("system", text))
 
 
 def _search_id(item: Mapping[str, Any]) -> str:
@@ -208,14 +210,14 @@ def _search_id(item: Mapping[str, Any]) -> str:
     return call_id if isinstance(call_id, str) else ""
 
 
-def _names(script: Script, tool: Mapping[str, Any], namespace: str | None) -> list[str]:
-    """The names of a declaration as the model sees them; of a hosted tool none."""
+def _declared(script: Script, tool: Mapping[str, Any], namespace: str | None) -> list[Declared]:
+    """The tools of a declaration; of a hosted one none."""
     if tool.get("type") == "namespace":
-        members = [_names(script, member, tool["name"]) for member in tool["tools"]]
-        return [name for group in members for name in group]
+        members = [_declared(script, member, tool["name"]) for member in tool["tools"]]
+        return [found for group in members for found in group]
     name = tool.get("name")
     found = script.tools.find(namespace, name) if isinstance(name, str) else None
-    return [found.tool.wire_name] if found else []
+    return [found] if found else []
 
 
 def _compaction(script: Script, item: Mapping[str, Any], where: str) -> None:

@@ -50,7 +50,8 @@ class Declared:
 
     ``namespace`` and ``name`` are the client's, ``tool`` is what the model
     sees. ``raw`` is the client's declaration, ``where`` its place in the
-    request. A ``deferred`` tool is not shown until a search finds it.
+    request. A ``deferred`` tool is not shown until a search finds it; a ``found``
+    one is shown where it was found.
     """
 
     kind: ToolKind
@@ -61,6 +62,7 @@ class Declared:
     where: str
     strict: bool = False
     deferred: bool = False
+    found: bool = False
 
     @property
     def key(self) -> Key:
@@ -80,12 +82,12 @@ class Reading:
         self.schemas = 0
 
     def take(self, where: str, tools: Sequence[Any], *, loaded: bool = False) -> None:
-        """Read one list. ``loaded`` shows its tools even if they are deferred."""
+        """Read one list. ``loaded`` is what a search found, which may be called."""
         if not isinstance(tools, list | tuple):
             raise bad_value(where, f"{where} is a {_named(tools)}; it is an array of tools.")
         for place, raw in enumerate(tools):
             for tool in self._read(raw, f"{where}[{place}]"):
-                self._add(replace(tool, deferred=tool.deferred and not loaded))
+                self._add(replace(tool, deferred=tool.deferred and not loaded, found=loaded))
 
     def _read(self, raw: Any, where: str) -> Iterator[Declared]:
         if not isinstance(raw, Mapping):
@@ -167,7 +169,10 @@ class Reading:
         if before is not None:
             if before.raw != tool.raw:
                 self.notes.append(f"{tool.where}: declared before, this one is used")
-            tool = replace(tool, deferred=tool.deferred and before.deferred)
+            hidden = before.deferred or before.found
+            tool = replace(
+                tool, deferred=tool.deferred and before.deferred, found=tool.found and hidden
+            )
         self.declared[tool.key] = tool
 
 

@@ -1,7 +1,9 @@
-"""Finding deferred tools by words: the ``tool_search`` tool, answered here.
+"""Finding deferred tools: by words, in the ``tool_search`` tool, and told to the model.
 
-Rules: Okapi BM25 over names and descriptions, nothing learned and nothing
-random: the same tools and words find the same tools in the same order.
+Rules: what was found is declared in the answer to the search, as the system
+text would declare it, so that no text before it changes. The search here is
+Okapi BM25 over names and descriptions, nothing learned and nothing random: the
+same tools and words find the same tools in the same order.
 """
 
 from __future__ import annotations
@@ -11,8 +13,13 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from ..render.system import by_head, declarations, recipient_words
+from ..tools import ToolSet
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from ..tools import Tool
 
 NAME: Final = "tool_search"
 DESCRIPTION: Final = "Find more tools by what they do. Tools that are found can be called next."
@@ -37,6 +44,24 @@ NAME_WEIGHT: Final = 3
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+NOTHING: Final = "No tools were found."
+FOUND: Final = "These tools can be called now: {}"
+RECIPIENTS: Final = "# More valid recipients: {}."
+
+
+def told(names: Iterable[str], found: Iterable[Tool]) -> str:
+    """What a search is answered: all names, and the declarations of those that are new."""
+    listed = ", ".join(dict.fromkeys(names))
+    tools = ToolSet({tool.wire_name: tool for tool in found}.values())
+    if not listed:
+        return NOTHING
+    text = FOUND.format(listed)
+    if not len(tools):
+        return text
+    words = ", ".join(f'"{word}"' for word in recipient_words(tools, "template")[1:-1])
+    return f"{text}\n{declarations(tools, by_head(tools))}\n\n{RECIPIENTS.format(words)}"
 
 
 class Searchable(NamedTuple):

@@ -31,13 +31,17 @@ __all__ = ["ClientTools", "Declared", "Key", "ToolKind"]
 class ClientTools:
     """The tools of one request; made by :meth:`of`, and unchanged from then on.
 
-    ``toolset`` is what the model sees. ``dropped`` are the types of the hosted
-    tools that it doesn't. ``echo`` is what the response object says in
-    ``tools``. ``server_search`` says that a ``tool_search`` call is answered
-    here (:meth:`search`, :meth:`with_found`) and not by the client.
+    ``toolset`` is what the model may call. ``shown`` of these are in the system
+    text; the others were shown where a search found them, so that what stands
+    before that stays the same. ``dropped`` are the types of the hosted tools.
+    ``echo`` is what the response object says in ``tools``. ``server_search`` says
+    that a ``tool_search`` call is answered here (:meth:`search`,
+    :meth:`with_found`) and not by the client.
     """
 
-    __slots__ = ("_declared", "_wire", "dropped", "echo", "notes", "server_search", "toolset")
+    __slots__ = (
+        "_declared", "_wire", "dropped", "echo", "notes", "server_search", "shown", "toolset",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -51,6 +55,9 @@ class ClientTools:
         self._declared = _with_template_names(declared or {})
         self._wire = {tool.tool.wire_name: tool for tool in self._declared.values()}
         self.toolset = ToolSet(tool.tool for tool in self if not tool.deferred)
+        shown = ToolSet(tool.tool for tool in self if not tool.deferred and not tool.found)
+        # How a tool is called is only told with tools.
+        self.shown = shown if len(shown) else self.toolset
         self.dropped = dropped
         self.echo = list(echo)
         self.notes = notes
@@ -136,14 +143,14 @@ class ClientTools:
         return tuple(deferred[place] for place in search(map(_searchable, deferred), query, limit))
 
     def with_found(self, found: Iterable[Declared]) -> ClientTools:
-        """The same tools, ``found`` ones shown."""
-        keys = {tool.key for tool in found}
-        shown = {
-            key: replace(tool, deferred=tool.deferred and key not in keys)
+        """The same tools, ``found`` ones to be called, and to be shown where they were found."""
+        keys = {tool.key for tool in found if tool.deferred}
+        declared = {
+            key: replace(tool, deferred=False, found=True) if key in keys else tool
             for key, tool in self._declared.items()
         }
         return ClientTools(
-            shown,
+            declared,
             dropped=self.dropped,
             echo=self.echo,
             notes=self.notes,

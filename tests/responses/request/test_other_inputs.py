@@ -57,7 +57,25 @@ def test_found_tools_are_shown_from_then_on(call_id: Any) -> None:
     items = [user(), search_call(call_id=call_id), search_output(MAIL, call_id=call_id)]
     made = ask(items, tools=[SEARCH])
     assert "mail.send" in made.tools.toolset
-    assert result("tool_search", "These tools can be called now: mail.send") in talk(made)
+    assert '<tool_output name="tool_search">\nThese tools can be called now: mail.send\n' in talk(
+        made
+    )
+
+
+def test_found_tools_are_declared_where_they_were_found_and_nothing_before_that_changes() -> None:
+    items = [user(), search_call(call_id="s1")]
+    before = ask(items, tools=[SEARCH, MAIL]).prompt().text()
+    after = ask([*items, search_output(MAIL, call_id="s1")], tools=[SEARCH, MAIL]).prompt().text()
+    until = before.index('<tool_output name="tool_search">')
+    assert after[:until] == before[:until]
+    assert '{"name": "mail.send", ' in after[until:]
+    assert '# More valid recipients: "mail.*".' in after[until:]
+
+
+def test_a_tool_that_was_shown_all_along_is_not_declared_again_where_it_is_found() -> None:
+    items = [user(), search_call(call_id="s1"), search_output(function("read"), call_id="s1")]
+    made = ask(items, tools=[SEARCH, function("read")])
+    assert result("tool_search", "These tools can be called now: read") in talk(made)
 
 
 def test_found_tools_show_those_that_were_declared_and_deferred() -> None:
@@ -73,8 +91,9 @@ def test_a_search_that_found_nothing_says_so() -> None:
 
 
 def test_found_tools_without_a_search_are_noted_and_shown() -> None:
-    made = ask([user(), search_output(MAIL, call_id="gone")])
+    made = ask([user(), search_output(MAIL, call_id="gone")], tools=[function("read")])
     assert "mail.send" in made.tools.toolset
+    assert '{"name": "mail.send", ' in talk(made)
     assert made.notes
 
 
