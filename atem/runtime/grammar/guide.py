@@ -56,16 +56,18 @@ class Guide:
         self._start, self._message, self._eom = (
             tokenizer.special_id(text) for text in (wire.START, wire.MESSAGE, wire.EOM)
         )
-        self._said = False
         self._unstopped = np.ones(vocab_size, dtype=np.bool_)
         self._unstopped[sorted(stop_ids)] = False
         self._matcher: Any = None
         self._mask: NDArray[np.bool_] | None = None
         self._reasoning = False
         self._text = b""
-        self._open()
-        for token_id in opened:
-            self._replay(token_id)
+        # A prompt may have opened reasoning for which nothing is left.
+        if not (self._replayed(opened, thinking=thinking) or self._replayed(opened, thinking=True)):
+            raise OptionError(
+                "grammar= doesn't allow the message that the prompt has opened; open another "
+                "channel, or none"
+            )
 
     # -- what may come ---------------------------------------------------------------
 
@@ -107,19 +109,20 @@ class Guide:
 
     def record(self, token_id: int) -> None:
         """``token_id`` was written. Raises EngineError if the grammar doesn't allow it."""
-        if self._matcher is None:
-            self._pass(token_id)
-        elif not self._follow(token_id):
+        if not self._taken(token_id):
             raise EngineError(f"the token {token_id} was written against the grammar")
 
-    def _replay(self, token_id: int) -> None:
-        if self._matcher is None:
-            self._pass(token_id)
-        elif not self._follow(token_id):
-            raise OptionError(
-                "grammar= doesn't allow the message that the prompt has opened; open another "
-                "channel, or none"
-            )
+    def _replayed(self, opened: Sequence[int], *, thinking: bool) -> bool:
+        """Whether the grammar allows what is open, to ``self`` only with ``thinking``."""
+        self._said = self._reasoning = False
+        self._open(thinking=thinking)
+        return all(map(self._taken, opened))
+
+    def _taken(self, token_id: int) -> bool:
+        if self._matcher is not None:
+            return self._follow(token_id)
+        self._pass(token_id)
+        return True
 
     def _follow(self, token_id: int) -> bool:
         """Take ``token_id`` where the grammar decides; false if it doesn't allow it."""
@@ -128,7 +131,9 @@ class Guide:
             return False
         if token_id == self._eom:
             self._said = True
-            self._open()
+            self._next()
+        elif not self._in_header:
+            return True
         elif token_id == self._message:
             self._enter(self._text.decode("utf-8", "replace").rpartition(wire.TO)[2])
         else:
@@ -136,15 +141,15 @@ class Guide:
         return True
 
     def _enter(self, recipient: str) -> None:
+        self._in_header, self._text = False, b""
         if recipient in self._compiled.free:
             self._matcher, self._reasoning = None, recipient == wire.SELF
-        self._text = b""
 
     def _pass(self, token_id: int) -> None:
         """Take ``token_id`` in a body that is the model's own."""
         if token_id in (self._eom, self._start):
             self._said |= not self._reasoning
-            self._open()
+            self._next()
             if token_id == self._start:
                 self._follow(token_id)
         elif not self._reasoning:
@@ -159,15 +164,18 @@ class Guide:
         header = _BARE.search(self._text)
         name = header.group(1).decode("utf-8", "replace") if header else ""
         if name in self._compiled.names:
-            self._open()
+            self._next()
             for token_id in self._compiled.header(name):
                 self._follow(token_id)
 
-    def _open(self) -> None:
-        """Stand before the ``<|start|>`` of a message; reasoning doesn't follow on reasoning."""
-        thinking = self.thinking and not self._reasoning
+    def _next(self) -> None:
+        """Another message; reasoning doesn't follow on reasoning."""
+        self._open(thinking=self.thinking and not self._reasoning)
+
+    def _open(self, *, thinking: bool) -> None:
+        """Stand before the ``<|start|>`` of a message."""
         self._matcher = self._compiled.opening(thinking=thinking)
-        self._mask, self._reasoning, self._text = None, False, b""
+        self._mask, self._in_header, self._reasoning, self._text = None, True, False, b""
 
     def _bytes(self, token_id: int) -> bytes:
         try:
