@@ -28,6 +28,9 @@ FAILED: Final = "The tool failed."
 
 ROLES: Final = ("user", "assistant", "system")
 
+REFERENCE: Final = "tool_reference"
+"""A block of a result that names a tool which may be called from then on."""
+
 
 def placed(messages: Any) -> list[Placed]:
     """The items that ``messages`` are, each with its place. Raises ApiError."""
@@ -95,7 +98,9 @@ def _user(content: Any, where: str) -> Iterator[Placed]:
     blocks = _blocks(content, where)
     for is_result, group in groupby(blocks, lambda pair: pair[1]["type"] == "tool_result"):
         if is_result:
-            yield from (Placed(place, _result(block, place)) for place, block in group)
+            yield from (
+                Placed(place, item) for place, block in group for item in _results(block, place)
+            )
             continue
         parts = [(place, part) for place, block in group for part in _parts(block, place)]
         content = [part for _, part in parts]
@@ -103,19 +108,54 @@ def _user(content: Any, where: str) -> Iterator[Placed]:
         yield Placed(where.removesuffix(".content"), message, [place for place, _ in parts])
 
 
-def _result(block: Block, where: str) -> dict[str, Any]:
+def _results(block: Block, where: str) -> Iterator[dict[str, Any]]:
+    """What a tool gave; references to tools are what a search for them found."""
     call_id = _word(block, "tool_use_id", where)
-    output = _output(block.get("content"), f"{where}.content")
+    content, inside = block.get("content"), f"{where}.content"
+    shown = [] if content is None or isinstance(content, str) else _blocks(content, inside)
+    found = [_word(ref, "tool_name", at) for at, ref in shown if ref["type"] == REFERENCE]
+    if found:
+        yield {
+            "type": "tool_search_output",
+            "execution": "client",
+            "call_id": call_id,
+            "tools": [{"type": REFERENCE, "name": name} for name in found],
+        }
+    if len(found) < len(shown) or not found:
+        yield {
+            "type": "function_call_output",
+            "call_id": call_id,
+            "output": _marked_if_failed(block, _output(content, inside), where),
+        }
+
+
+def with_found(items: list[dict[str, Any]], declared: list[Any]) -> list[dict[str, Any]]:
+    """``items`` with the declarations in the place of the references to them."""
+    tools = {tool.get("name"): tool for tool in declared}
+    return [
+        {**item, "tools": [tools[ref["name"]] for ref in item["tools"] if ref["name"] in tools]}
+        if item["type"] == "tool_search_output"
+        else item
+        for item in items
+    ]
+
+
+def _marked_if_failed(block: Block, output: str | list[Part], where: str) -> str | list[Part]:
     failed = block.get("is_error")
     if failed is not None and checks.flag(failed, f"{where}.is_error"):
-        output = _marked(output)
-    return {"type": "function_call_output", "call_id": call_id, "output": output}
+        return _marked(output)
+    return output
 
 
 def _output(content: Any, where: str) -> str | list[Part]:
     if content is None or isinstance(content, str):
         return content or ""
-    return [part for place, block in _blocks(content, where) for part in _parts(block, place)]
+    return [
+        part
+        for place, block in _blocks(content, where)
+        if block["type"] != REFERENCE
+        for part in _parts(block, place)
+    ]
 
 
 def _marked(output: str | list[Part]) -> str | list[Part]:

@@ -16,7 +16,7 @@ from ..faults import ApiError, bad_value, missing, unsupported
 from ..fields import FIELDS
 from ..places import Words, replaced
 from ..text_format import CHECKED
-from .history import placed, system_text
+from .history import placed, system_text, with_found
 from .tools import choice, tools
 
 Body: TypeAlias = dict[str, Any]
@@ -55,6 +55,7 @@ def from_messages(body: Mapping[str, Any], *, counting: bool = False) -> Body:
     for key, value in body.items():
         if value is not None:
             READERS.get(key, _unknown)(made, key, value)
+    made["input"] = with_found(made["input"], made.get("tools", []))
     if not counting:
         _check_last(body["messages"])
     return made

@@ -171,6 +171,24 @@ def test_deferred_tools_are_found_by_a_search_of_ours():
     assert [tool.name for tool in read.search("weather")] == ["weather"]
 
 
+def test_a_reference_to_a_deferred_tool_makes_it_callable_and_declares_it_there():
+    tools = [
+        {"name": "find", "input_schema": {"type": "object"}},
+        {"name": "mail", "input_schema": {"type": "object"}, "defer_loading": True},
+    ]
+    search = {"type": "tool_use", "id": "t1", "name": "find", "input": {}}
+    given = [HI, {"role": "assistant", "content": [search]}]
+    before = ask(messages=[*given, {"role": "user", "content": [result("none")]}], tools=tools)
+    found = result([{"type": "tool_reference", "tool_name": "mail"}, text("One.")])
+    after = ask(messages=[*given, {"role": "user", "content": [found]}], tools=tools)
+    assert "mail" not in before.tools.toolset
+    assert "mail" in after.tools.toolset
+    until = before.prompt().text().index("<tool_output")
+    assert after.prompt().text()[:until] == before.prompt().text()[:until]
+    assert '{"name": "mail", ' in str(after.messages[-2].content)
+    assert "One." in str(after.messages[-1].content)
+
+
 def test_the_line_about_billing_is_dropped_wherever_the_system_text_stands():
     """It is another one in every request, and would keep a prefix from being found again."""
     line = "x-anthropic-billing-header: cc_version=2.1; cch=abc;"
