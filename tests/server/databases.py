@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from atem.server.store import Bounds
 from atem.server.store.postgres import PostgresStore
 from atem.server.store.redis import RedisStore
 
@@ -45,6 +46,10 @@ class Database:
     def make(self, *arguments, **named):
         """A store that is empty, unless a name is given."""
         return self.store(self.url, *arguments, **{"name": self.name(), **named})
+
+    def made(self, clock, name, **bounds):
+        """One of several stores that share what is kept under a name."""
+        return self.store(self.url, Bounds(**bounds), clock, name)
 
     def start(self):
         self._process = subprocess.Popen(

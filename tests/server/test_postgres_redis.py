@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
+import asyncpg
 import pytest
 
 from atem.cli.serve import main
@@ -51,7 +52,7 @@ def test_stores_that_begin_at_once_in_an_empty_database_share_what_they_keep(dat
 def test_stores_of_two_names_see_nothing_of_each_other(database):
     async def scenario(one, other):
         await one.put(record("a", open=True, item_ids=("m",)))
-        seen = await other.get("t", "a"), await other.find("t", "m"), await other.unfinished()
+        seen = await other.get("t", "a"), await other.find("t", "m"), await other.take_over("me")
         return seen, await other.size()
 
     stores = [database.make(clock=lambda: 1000.0) for _ in range(2)]
@@ -82,6 +83,32 @@ def test_the_bound_and_the_count_hold_when_several_stores_write_at_once(database
     assert 1500 < size <= 3000
     assert kept > 5
     assert empty == 0
+
+
+def test_once_a_record_is_taken_over_its_log_grows_by_no_one_elses_hand(database):
+    now = [1000.0]
+    stores = [database.made(lambda: now[0], "fence", lease_seconds=1) for _ in range(2)]
+
+    async def write(store):
+        number = 0
+        while await store.append_events("t", "a", [{"sequence_number": number}], "me"):
+            number += 1
+
+    async def scenario(mine, yours):
+        grown = []
+        for _ in range(25):
+            await mine.put(record("a", open=True, owner="me"))
+            writing = [asyncio.ensure_future(write(mine)) for _ in range(4)]
+            await asyncio.sleep(0.005)
+            now[0] += 2
+            await yours.take_over("you")
+            before = await yours.read_events("t", "a", -1, 10_000)
+            await asyncio.gather(*writing)
+            grown.append(len(await yours.read_events("t", "a", -1, 10_000)) - len(before))
+            await mine.delete("t", "a")
+        return grown
+
+    assert several(stores, scenario) == [0] * 25
 
 
 def test_a_database_that_goes_away_fails_its_calls_and_all_is_well_once_it_is_back(database):
@@ -213,9 +240,25 @@ def test_no_text_of_the_settings_holds_the_address_of_the_store():
     assert PASSWORD not in f"{settings!r} {settings}"
 
 
-def test_a_schema_of_a_later_version_is_refused(postgres):
-    import asyncpg
+def test_nothing_is_added_to_a_log_behind_a_change_of_hands_that_has_begun(postgres):
+    name = postgres.name()
 
+    async def scenario(store):
+        await store.put(record("a", open=True, owner="me"))
+        other = await asyncpg.connect(postgres.url, server_settings={"search_path": name})
+        async with other.transaction():
+            await other.execute("UPDATE records SET owner = 'you'")
+            adding = asyncio.ensure_future(
+                store.append_events("t", "a", [{"sequence_number": 0}], "me")
+            )
+            waited = not (await asyncio.wait({adding}, timeout=0.1))[0]
+        await other.close()
+        return waited, await adding, await store.read_events("t", "a", -1)
+
+    assert several([postgres.make(clock=lambda: 1000.0, name=name)], scenario) == (True, False, [])
+
+
+def test_a_schema_of_a_later_version_is_refused(postgres):
     name = postgres.name()
 
     async def scenario(store):

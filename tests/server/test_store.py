@@ -7,6 +7,7 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -29,10 +30,13 @@ def clock():
     return Clock()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres", "redis"])
 def make(request, tmp_path, clock):
     """Makes a store with bounds; but for one in memory, all that it makes share what they keep."""
     kinds = {"memory": MemoryStore, "sqlite": lambda *of: SQLiteStore(tmp_path / "store.db", *of)}
+    if request.param not in kinds:
+        database = request.getfixturevalue(request.param)
+        return partial(database.made, clock, database.name())
     return lambda **bounds: kinds[request.param](Bounds(**bounds), clock)
 
 

@@ -18,6 +18,9 @@ PLACE: Final = re.compile(r"\w+://(?:[^/?#]*@)?[^@]*")
 SECONDS: Final = 20.0
 """That an answer may take."""
 
+POLL: Final = 0.2
+"""What other servers write is looked for so often."""
+
 CONNECTIONS: Final = 16
 """Of one server, at most."""
 

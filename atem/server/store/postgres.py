@@ -14,12 +14,15 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import MissingExtra, OptionError
+from .growth import Growth
 from .interface import Bounds
-from .network import CONNECTIONS, SECONDS, StoreUnreachable, check, key_of
+from .network import CONNECTIONS, POLL, SECONDS, StoreUnreachable, check, key_of
 from .record import Record, pack, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+
+    from .interface import Key
 
 VERSION: Final = 1
 LOCK: Final = 0x6174656D
@@ -30,11 +33,12 @@ CREATE SEQUENCE put;
 CREATE TABLE records (
     tenant text NOT NULL, id text NOT NULL, put bigint NOT NULL DEFAULT nextval('put'),
     created double precision NOT NULL, touched double precision NOT NULL,
-    open boolean NOT NULL, body bytea NOT NULL, items text[] NOT NULL,
+    open boolean NOT NULL, owner text NOT NULL, until double precision NOT NULL,
+    ending boolean NOT NULL DEFAULT false, body bytea NOT NULL, items text[] NOT NULL,
     PRIMARY KEY (tenant, id));
 CREATE INDEX records_put ON records (put) WHERE NOT open;
 CREATE INDEX records_created ON records (created) WHERE NOT open;
-CREATE INDEX records_open ON records (put) WHERE open;
+CREATE INDEX records_until ON records (until) WHERE open;
 CREATE INDEX records_items ON records USING gin (items);
 CREATE TABLE events (
     tenant text NOT NULL, id text NOT NULL, number bigint NOT NULL, body bytea NOT NULL,
@@ -84,36 +88,87 @@ BEGIN
 END $$;
 """
 
-PUT: Final = """
-INSERT INTO records (tenant, id, created, touched, open, body, items)
-VALUES ($1, $2, $3, $4, $5, $6, $7)
-ON CONFLICT (tenant, id) DO UPDATE SET
-    put = excluded.put, created = excluded.created, touched = excluded.touched,
-    open = excluded.open, body = excluded.body, items = excluded.items
+# A record's version is the number of its last put, or of its last change of hands.
+INSERT: Final = """
+INSERT INTO records (tenant, id, created, touched, open, owner, until, body, items)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+ON CONFLICT (tenant, id) DO
 """
+PUT: Final = f"""
+{INSERT} UPDATE SET
+    put = excluded.put, created = excluded.created, touched = excluded.touched,
+    open = excluded.open, owner = excluded.owner, until = excluded.until, ending = false,
+    body = excluded.body, items = excluded.items
+"""
+# New ones are let in and others changed by two statements: one that does both could bring back what
+# is deleted at the same moment.
+SWAPPED: Final = """
+RETURNING tenant, id, put),
+logged AS (
+    INSERT INTO events
+    SELECT tenant, id, number, event
+    FROM kept, unnest($10::bigint[], $11::bytea[]) AS new (number, event)
+    ON CONFLICT DO NOTHING)
+SELECT put FROM kept
+"""
+SWAP_NEW: Final = f"WITH kept AS ({INSERT} NOTHING {SWAPPED}"
+SWAP: Final = f"""
+WITH kept AS (
+    UPDATE records SET
+        put = nextval('put'), created = $3, touched = $4, open = $5, owner = $6, until = $7,
+        ending = ending AND $5, body = $8, items = $9
+    WHERE tenant = $1 AND id = $2 AND put = $12
+{SWAPPED}
+"""  # noqa: S608 (constants)
 GET: Final = """
-SELECT created, open, body FROM records
+SELECT created, open, owner, put, body FROM records
 WHERE tenant = $1 AND id = $2 AND (open OR created > $3)
 """
 FIND: Final = """
-SELECT created, open, body FROM records
+SELECT created, open, owner, put, body FROM records
 WHERE tenant = $1 AND items @> ARRAY[$2::text] AND (open OR created > $3)
 ORDER BY put DESC LIMIT 1
 """
 DELETE: Final = """
 DELETE FROM records WHERE tenant = $1 AND id = $2 RETURNING open OR created > $3
 """
+# The lock waits for a change of hands that has begun: nothing is added behind it.
 APPEND: Final = """
-INSERT INTO events
-SELECT tenant, id, number, event
-FROM records, unnest($3::bigint[], $4::bytea[]) AS added (number, event)
-WHERE tenant = $1 AND id = $2 FOR KEY SHARE OF records
-ON CONFLICT DO NOTHING
+WITH held AS (
+    SELECT tenant, id FROM records WHERE tenant = $1 AND id = $2 AND owner = $3
+    FOR NO KEY UPDATE),
+logged AS (
+    INSERT INTO events
+    SELECT tenant, id, number, event
+    FROM held, unnest($4::bigint[], $5::bytea[]) AS new (number, event)
+    ON CONFLICT DO NOTHING)
+SELECT count(*) FROM held
 """
 EVENTS: Final = """
 SELECT events.body FROM events JOIN records USING (tenant, id)
 WHERE tenant = $1 AND id = $2 AND number > $3 AND (open OR created > $5)
 ORDER BY number LIMIT $4
+"""
+# Those who lock several rows do it in one order, so that they can't wait for each other.
+RENEW: Final = """
+WITH held AS (
+    SELECT tenant, id FROM records
+    JOIN unnest($3::text[], $4::text[]) AS wanted (tenant, id) USING (tenant, id)
+    WHERE open AND owner = $1 ORDER BY tenant, id FOR NO KEY UPDATE OF records)
+UPDATE records SET until = $2
+FROM held WHERE (records.tenant, records.id) = (held.tenant, held.id)
+RETURNING records.tenant, records.id, ending
+"""
+CANCEL: Final = """
+UPDATE records SET ending = true WHERE tenant = $1 AND id = $2 AND open RETURNING true
+"""
+TAKE_OVER: Final = """
+WITH late AS (
+    SELECT tenant, id FROM records
+    WHERE open AND until <= $2 ORDER BY tenant, id FOR NO KEY UPDATE)
+UPDATE records SET owner = $1, until = $3, put = nextval('put')
+FROM late WHERE (records.tenant, records.id) = (late.tenant, late.id)
+RETURNING created, open, owner, put, body
 """
 EXPIRE: Final = """
 WITH old AS (
@@ -153,18 +208,33 @@ class PostgresStore:
         self._name = name
         self._bounds = bounds or Bounds()
         self._clock = clock
+        self._growth = Growth()
         self._pool: Any = None
         self._opening = asyncio.Lock()
 
+    @property
+    def poll(self) -> float:
+        """See :class:`~atem.server.store.Store`."""
+        return POLL
+
     async def put(self, record: Record) -> None:
         """See :class:`~atem.server.store.Store`."""
-        key = (key_of(record.tenant), key_of(record.id))
-        packed = pack([record.tenant, record.id, record.body, record.item_ids])
-        items = [key_of(item) for item in record.item_ids]
-        times = (record.created, self._clock())
         async with self._connection() as connection:
-            await connection.execute(PUT, *key, *times, record.open, packed, items)
-            await connection.execute("SELECT make_room($1, $2, $3)", self._bounds.bytes, *key)
+            await connection.execute(PUT, *self._row(record))
+            await self._make_room(connection, record)
+        self._growth.tell((record.tenant, record.id))
+
+    async def swap(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
+        """See :class:`~atem.server.store.Store`."""
+        row = (*self._row(record), *_columns(events))
+        swap = (SWAP, *row, record.version) if record.version else (SWAP_NEW, *row)
+        async with self._connection() as connection:
+            version = await connection.fetchval(*swap)
+            if version is None:
+                return 0
+            await self._make_room(connection, record)
+        self._growth.tell((record.tenant, record.id))
+        return int(version)
 
     async def get(self, tenant: str, record_id: str) -> Record | None:
         """See :class:`~atem.server.store.Store`."""
@@ -177,32 +247,52 @@ class PostgresStore:
     async def delete(self, tenant: str, record_id: str) -> bool:
         """See :class:`~atem.server.store.Store`."""
         async with self._connection() as connection:
-            return bool(
-                await connection.fetchval(DELETE, key_of(tenant), key_of(record_id), self._oldest)
-            )
+            was = await connection.fetchval(DELETE, *_keys(tenant, record_id), self._oldest)
+        self._growth.tell((tenant, record_id))
+        return bool(was)
 
     async def append_events(
-        self, tenant: str, record_id: str, events: Sequence[dict[str, Any]]
-    ) -> None:
+        self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str = ""
+    ) -> bool:
         """See :class:`~atem.server.store.Store`."""
-        numbers = [event["sequence_number"] for event in events]
-        packed = [pack(event) for event in events]
+        row = (*_keys(tenant, record_id), owner, *_columns(events))
         async with self._connection() as connection:
-            await connection.execute(APPEND, key_of(tenant), key_of(record_id), numbers, packed)
+            done = await connection.fetchval(APPEND, *row)
+        self._growth.tell((tenant, record_id))
+        return bool(done)
 
     async def read_events(
         self, tenant: str, record_id: str, after: int, limit: int = 256
     ) -> list[dict[str, Any]]:
         """See :class:`~atem.server.store.Store`."""
-        key = (key_of(tenant), key_of(record_id))
+        bounds = (after, limit, self._oldest)
         async with self._connection() as connection:
-            rows = await connection.fetch(EVENTS, *key, after, limit, self._oldest)
+            rows = await connection.fetch(EVENTS, *_keys(tenant, record_id), *bounds)
         return [unpack(row["body"]) for row in rows]
 
-    async def unfinished(self) -> list[Record]:
+    def growth(self, tenant: str, record_id: str) -> asyncio.Event:
+        """See :class:`~atem.server.store.Store`."""
+        return self._growth.next((tenant, record_id))
+
+    async def renew(self, owner: str, keys: Iterable[Key]) -> dict[Key, bool]:
+        """See :class:`~atem.server.store.Store`."""
+        wanted = {_keys(*key): key for key in keys}
+        until = self._clock() + self._bounds.lease_seconds
+        columns = [key[0] for key in wanted], [key[1] for key in wanted]
+        async with self._connection() as connection:
+            rows = await connection.fetch(RENEW, owner, until, *columns)
+        return {wanted[row["tenant"], row["id"]]: row["ending"] for row in rows}
+
+    async def cancel(self, tenant: str, record_id: str) -> bool:
         """See :class:`~atem.server.store.Store`."""
         async with self._connection() as connection:
-            rows = await connection.fetch("SELECT created, open, body FROM records WHERE open")
+            return bool(await connection.fetchval(CANCEL, *_keys(tenant, record_id)))
+
+    async def take_over(self, owner: str) -> list[Record]:
+        """See :class:`~atem.server.store.Store`."""
+        now = self._clock()
+        async with self._connection() as connection:
+            rows = await connection.fetch(TAKE_OVER, owner, now, now + self._bounds.lease_seconds)
         return list(map(_record, rows))
 
     async def expire(self) -> int:
@@ -234,9 +324,20 @@ class PostgresStore:
         """What was created then, or before, is too old."""
         return self._clock() - self._bounds.seconds
 
+    def _row(self, record: Record) -> tuple[Any, ...]:
+        now = self._clock()
+        packed = pack([record.tenant, record.id, record.body, record.item_ids])
+        items = [key_of(item) for item in record.item_ids]
+        lease = (record.open, record.owner, now + self._bounds.lease_seconds)
+        return (*_keys(record.tenant, record.id), record.created, now, *lease, packed, items)
+
+    async def _make_room(self, connection: Any, record: Record) -> None:
+        key = _keys(record.tenant, record.id)
+        await connection.execute("SELECT make_room($1, $2, $3)", self._bounds.bytes, *key)
+
     async def _one(self, query: str, tenant: str, name: str) -> Record | None:
         async with self._connection() as connection:
-            row = await connection.fetchrow(query, key_of(tenant), key_of(name), self._oldest)
+            row = await connection.fetchrow(query, *_keys(tenant, name), self._oldest)
         return None if row is None else _record(row)
 
     @asynccontextmanager
@@ -285,6 +386,15 @@ async def _prepare(connection: Any, name: str) -> None:
         raise OptionError(f"the schema {name!r} was made by a later version of atem")
 
 
+def _keys(tenant: str, name: str) -> tuple[str, str]:
+    return key_of(tenant), key_of(name)
+
+
+def _columns(events: Sequence[dict[str, Any]]) -> tuple[list[int], list[bytes]]:
+    return [event["sequence_number"] for event in events], [pack(event) for event in events]
+
+
 def _record(row: Any) -> Record:
-    tenant, record_id, body, items = unpack(row["body"])
-    return Record(tenant, record_id, row["created"], body, open=row["open"], item_ids=tuple(items))
+    created, is_open, owner, version, packed = row
+    tenant, record_id, body, items = unpack(packed)
+    return Record(tenant, record_id, created, body, is_open, tuple(items), owner, version)

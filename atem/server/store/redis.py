@@ -13,12 +13,16 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import MissingExtra, OptionError
+from .growth import Growth
 from .interface import Bounds
-from .network import CONNECTIONS, SECONDS, StoreUnreachable, check, key_of
+from .network import CONNECTIONS, POLL, SECONDS, StoreUnreachable, check, key_of
 from .record import Record, pack, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    import asyncio
+    from collections.abc import Callable, Generator, Iterable, Sequence
+
+    from .interface import Key
 
 GRACE: Final = 86400.0
 """Seconds that Redis keeps a thing after it has become too old."""
@@ -27,13 +31,15 @@ PAGE: Final = 500
 """Records that one script drops; others wait for it."""
 
 # KEYS[1] is the name before all keys. A member is "tenant:id". Of a record there are
-#   record:MEMBER   hash: created, open, body, items (keys with spaces between)
+#   record:MEMBER   hash: created, open, owner, version, ending, body, items (spaces between)
 #   log:MEMBER      stream: the event of number N is N+1-0
 #   item:TENANT:ID  the member that was last put with this item
 # and of all together
 #   put, bytes      counters
 #   sizes, logs     hashes: bytes of each record, of each log
-#   open            set; closed ones in zsets: order (by put), created, touched (those with a log)
+#   leases          zset of the open ones, by when their lease runs out
+#   order, created  zsets of the closed ones; touched, of those that have a log
+# A version is the number of the last put, or of the last change of hands.
 COMMON: Final = """
 local name = KEYS[1]
 local function at(kind, member)
@@ -57,7 +63,7 @@ local function forget(member)
         end
     end
     redis.call('DEL', at('record', member))
-    redis.call('SREM', at('open'), member)
+    redis.call('ZREM', at('leases'), member)
     redis.call('ZREM', at('order'), member)
     redis.call('ZREM', at('created'), member)
     clear('sizes', member)
@@ -77,21 +83,41 @@ local function seen(member, oldest)
 end
 """
 
+LOG: Final = """
+local function append(member, first)
+    local log = at('log', member)
+    local last = redis.call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
+    last = last and tonumber(string.match(last[1], '%d+')) or 0
+    for place = first, #ARGV, 2 do
+        if tonumber(ARGV[place]) > last then
+            redis.call('XADD', log, ARGV[place] .. '-0', 'e', ARGV[place + 1])
+            count('logs', member, #ARGV[place + 1])
+        end
+    end
+end
+"""
 PUT: Final = """
-local member, created, open, touched, body, items, most, lives, log_lives = unpack(ARGV)
+local member, expected, created, open, owner, body, items = unpack(ARGV, 1, 7)
+local touched, ends, most, lives, log_lives = unpack(ARGV, 8, 12)
 local record, log = at('record', member), at('log', member)
+local before, ending = unpack(redis.call('HMGET', record, 'version', 'ending'))
+if expected ~= '' and tonumber(expected) ~= tonumber(before or 0) then return 0 end
+if expected == '' or open == '0' then ending = '0' end
+local version = redis.call('INCR', at('put'))
 forget(member)
-redis.call('HSET', record, 'created', created, 'open', open, 'body', body, 'items', items)
+redis.call('HSET', record, 'created', created, 'open', open, 'owner', owner, 'version', version,
+    'ending', ending or '0', 'body', body, 'items', items)
 count('sizes', member, #body)
 for item in string.gmatch(items, '%S+') do
     redis.call('SET', at('item', item), member)
 end
+append(member, 13)
 if open == '1' then
-    redis.call('SADD', at('open'), member)
+    redis.call('ZADD', at('leases'), ends, member)
     redis.call('ZREM', at('touched'), member)
     redis.call('PERSIST', log)
 else
-    redis.call('ZADD', at('order'), redis.call('INCR', at('put')), member)
+    redis.call('ZADD', at('order'), version, member)
     redis.call('ZADD', at('created'), created, member)
     redis.call('PEXPIRE', record, lives)
     for item in string.gmatch(items, '%S+') do
@@ -107,6 +133,7 @@ while tonumber(redis.call('GET', at('bytes'))) > tonumber(most) do
     if not victim then break end
     drop(victim)
 end
+return version
 """
 DELETE: Final = """
 local was = seen(ARGV[1], tonumber(ARGV[2]))
@@ -114,22 +141,44 @@ drop(ARGV[1])
 return was and 1 or 0
 """
 APPEND: Final = """
-local member, touched, log_lives = unpack(ARGV, 1, 3)
-local log = at('log', member)
-local open = redis.call('HGET', at('record', member), 'open')
-if not open then return end
-local last = redis.call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
-last = last and tonumber(string.match(last[1], '%d+')) or 0
-for place = 4, #ARGV, 2 do
-    if tonumber(ARGV[place]) > last then
-        redis.call('XADD', log, ARGV[place] .. '-0', 'e', ARGV[place + 1])
-        count('logs', member, #ARGV[place + 1])
-    end
-end
-if open == '0' then
-    redis.call('PEXPIRE', log, log_lives)
+local member, owner, touched, log_lives = unpack(ARGV, 1, 4)
+local open, held = unpack(redis.call('HMGET', at('record', member), 'open', 'owner'))
+if held ~= owner then return 0 end
+append(member, 5)
+if open == '0' and redis.call('PEXPIRE', at('log', member), log_lives) == 1 then
     redis.call('ZADD', at('touched'), 'NX', touched, member)
 end
+return 1
+"""
+RENEW: Final = """
+local held = {}
+for place = 3, #ARGV do
+    local open, owner, ending = unpack(
+        redis.call('HMGET', at('record', ARGV[place]), 'open', 'owner', 'ending'))
+    if open == '1' and owner == ARGV[1] then
+        redis.call('ZADD', at('leases'), ARGV[2], ARGV[place])
+        table.insert(held, tonumber(ending))
+    else
+        table.insert(held, -1)
+    end
+end
+return held
+"""
+CANCEL: Final = """
+if redis.call('HGET', at('record', ARGV[1]), 'open') ~= '1' then return 0 end
+redis.call('HSET', at('record', ARGV[1]), 'ending', 1)
+return 1
+"""
+TAKE_OVER: Final = """
+local taken = {}
+for _, member in ipairs(redis.call('ZRANGEBYSCORE', at('leases'), '-inf', ARGV[2])) do
+    local record = at('record', member)
+    redis.call('HSET', record, 'owner', ARGV[1], 'version', redis.call('INCR', at('put')))
+    redis.call('ZADD', at('leases'), ARGV[3], member)
+    table.insert(
+        taken, redis.call('HMGET', record, 'created', 'open', 'owner', 'version', 'body'))
+end
+return taken
 """
 EXPIRE: Final = """
 local old = redis.call('ZRANGEBYSCORE', at('created'), '-inf', ARGV[1], 'LIMIT', 0, ARGV[3])
@@ -139,6 +188,18 @@ local silent = redis.call(
 for _, member in ipairs(silent) do drop_log(member) end
 return {#old, #silent}
 """
+
+
+SCRIPTS: Final = {
+    "put": COMMON + LOG + PUT,
+    "append": COMMON + LOG + APPEND,
+    "delete": COMMON + DELETE,
+    "renew": COMMON + RENEW,
+    "cancel": COMMON + CANCEL,
+    "take_over": COMMON + TAKE_OVER,
+    "expire": COMMON + EXPIRE,
+}
+FIELDS: Final = ("created", "open", "owner", "version", "body")
 
 
 class RedisStore:
@@ -165,29 +226,47 @@ class RedisStore:
         self._name = name
         self._bounds = bounds or Bounds()
         self._clock = clock
-        scripts = {"put": PUT, "delete": DELETE, "append": APPEND, "expire": EXPIRE}
+        self._growth = Growth()
         self._scripts = {
-            each: self._redis.register_script(COMMON + script) for each, script in scripts.items()
+            name: self._redis.register_script(script) for name, script in SCRIPTS.items()
         }
+
+    @property
+    def poll(self) -> float:
+        """See :class:`~atem.server.store.Store`."""
+        return POLL
 
     async def put(self, record: Record) -> None:
         """See :class:`~atem.server.store.Store`."""
-        tenant, now = key_of(record.tenant), self._clock()
-        body = pack([record.tenant, record.id, record.body, record.item_ids])
-        items = " ".join(f"{tenant}:{key_of(item)}" for item in record.item_ids)
-        left = max(record.created + self._bounds.seconds - now, 0)
-        await self._run(
+        await self._put(record, "")
+
+    async def swap(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
+        """See :class:`~atem.server.store.Store`."""
+        return await self._put(record, record.version, events)
+
+    async def _put(
+        self, record: Record, expected: int | str, events: Sequence[dict[str, Any]] = ()
+    ) -> int:
+        now, bounds = self._clock(), self._bounds
+        version = await self._run(
             "put",
             _member(record.tenant, record.id),
+            expected,
             record.created,
             int(record.open),
+            record.owner,
+            pack([record.tenant, record.id, record.body, record.item_ids]),
+            " ".join(_member(record.tenant, item) for item in record.item_ids),
             now,
-            body,
-            items,
-            self._bounds.bytes,
-            _milliseconds(left),
-            _milliseconds(self._bounds.log_seconds),
+            now + bounds.lease_seconds,
+            bounds.bytes,
+            _milliseconds(max(record.created + bounds.seconds - now, 0)),
+            _milliseconds(bounds.log_seconds),
+            *_pairs(events),
         )
+        if version:
+            self._growth.tell((record.tenant, record.id))
+        return int(version)
 
     async def get(self, tenant: str, record_id: str) -> Record | None:
         """See :class:`~atem.server.store.Store`."""
@@ -201,16 +280,19 @@ class RedisStore:
 
     async def delete(self, tenant: str, record_id: str) -> bool:
         """See :class:`~atem.server.store.Store`."""
-        return bool(await self._run("delete", _member(tenant, record_id), self._oldest))
+        was = await self._run("delete", _member(tenant, record_id), self._oldest)
+        self._growth.tell((tenant, record_id))
+        return bool(was)
 
     async def append_events(
-        self, tenant: str, record_id: str, events: Sequence[dict[str, Any]]
-    ) -> None:
+        self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str = ""
+    ) -> bool:
         """See :class:`~atem.server.store.Store`."""
-        numbered = [(event["sequence_number"] + 1, pack(event)) for event in events]
-        lives = _milliseconds(self._bounds.log_seconds)
-        flat = [each for pair in numbered for each in pair]
-        await self._run("append", _member(tenant, record_id), self._clock(), lives, *flat)
+        times = (self._clock(), _milliseconds(self._bounds.log_seconds))
+        member = _member(tenant, record_id)
+        done = await self._run("append", member, owner, *times, *_pairs(events))
+        self._growth.tell((tenant, record_id))
+        return bool(done)
 
     async def read_events(
         self, tenant: str, record_id: str, after: int, limit: int = 256
@@ -223,12 +305,26 @@ class RedisStore:
             rows = await self._redis.xrange(log, min=f"{max(after + 2, 0)}-0", count=limit)
         return [unpack(fields[b"e"]) for _, fields in rows]
 
-    async def unfinished(self) -> list[Record]:
+    def growth(self, tenant: str, record_id: str) -> asyncio.Event:
         """See :class:`~atem.server.store.Store`."""
-        with self._reached():
-            members = await self._redis.smembers(f"{self._name}:open")
-        found = [await self._get(member.decode()) for member in members]
-        return [record for record in found if record is not None]
+        return self._growth.next((tenant, record_id))
+
+    async def renew(self, owner: str, keys: Iterable[Key]) -> dict[Key, bool]:
+        """See :class:`~atem.server.store.Store`."""
+        wanted = list(keys)
+        until = self._clock() + self._bounds.lease_seconds
+        held = await self._run("renew", owner, until, *(_member(*key) for key in wanted))
+        return {key: bool(state) for key, state in zip(wanted, held, strict=True) if state >= 0}
+
+    async def cancel(self, tenant: str, record_id: str) -> bool:
+        """See :class:`~atem.server.store.Store`."""
+        return bool(await self._run("cancel", _member(tenant, record_id)))
+
+    async def take_over(self, owner: str) -> list[Record]:
+        """See :class:`~atem.server.store.Store`."""
+        now = self._clock()
+        rows = await self._run("take_over", owner, now, now + self._bounds.lease_seconds)
+        return list(map(_record, rows))
 
     async def expire(self) -> int:
         """See :class:`~atem.server.store.Store`."""
@@ -256,15 +352,11 @@ class RedisStore:
 
     async def _get(self, member: str) -> Record | None:
         with self._reached():
-            created, is_open, body = await self._redis.hmget(
-                f"{self._name}:record:{member}", "created", "open", "body"
-            )
-        if created is None or (is_open == b"0" and float(created) <= self._oldest):
+            row = await self._redis.hmget(f"{self._name}:record:{member}", *FIELDS)
+        if row[0] is None:
             return None
-        tenant, record_id, found, items = unpack(body)
-        return Record(
-            tenant, record_id, float(created), found, open=is_open == b"1", item_ids=tuple(items)
-        )
+        record = _record(row)
+        return record if record.open or record.created > self._oldest else None
 
     async def _run(self, script: str, *arguments: Any) -> Any:
         with self._reached():
@@ -281,6 +373,18 @@ class RedisStore:
 
 def _member(tenant: str, name: str) -> str:
     return f"{key_of(tenant)}:{key_of(name)}"
+
+
+def _pairs(events: Sequence[dict[str, Any]]) -> list[Any]:
+    """Number and event in turn; a stream has no entry 0-0."""
+    return [each for event in events for each in (event["sequence_number"] + 1, pack(event))]
+
+
+def _record(row: Sequence[bytes]) -> Record:
+    created, is_open, owner, version, packed = row
+    tenant, record_id, body, items = unpack(packed)
+    about = (is_open == b"1", tuple(items), owner.decode(), int(version))
+    return Record(tenant, record_id, float(created), body, *about)
 
 
 def _milliseconds(seconds: float) -> int:
