@@ -15,7 +15,7 @@ from .. import wire
 from ..engine import Sampling
 from ..render.prompt import as_parts
 from ..render.system import normalised, states_strength
-from . import checks
+from . import checks, compaction
 from .ask import Ask
 from .choice import Choice
 from .effort import read_reasoning
@@ -125,12 +125,12 @@ class _Reading:
         """The Ask, but for what has nothing to do with the conversation."""
         values = self.values
         tools = self._tools()
-        compact = self._compacts()
+        compact = compaction.wanted(self.items)
         choice = Choice("none", echo="none") if compact else Choice.of(values["tool_choice"], tools)
         reasoning, text = self._configuration()
         format_ = TextFormat.of(text.get("format"))
         script = Script(tools, self.blobs)
-        script.read(self.items)
+        script.read(compaction.shortened(self.items))
         messages = arranged(
             tuple(script.conversation()),
             before=values["instructions"] or "",
@@ -190,18 +190,14 @@ class _Reading:
             found=brought["tool_search_output"],
         )
 
-    def _compacts(self) -> bool:
-        """Whether the newest item asks for a summary."""
-        return bool(self.items) and self.items[-1].type == "compaction_trigger"
-
     def _configuration(self) -> tuple[Reasoning, dict[str, Any]]:
         """``reasoning`` and ``text``, as the last ``configuration_update`` has them."""
         given = {key: dict(self.values[key] or {}) for key in ("reasoning", "text")}
         for item in self.items:
             if item.type == "configuration_update":
                 for key in given:
-                    update = item.fields.get(key) or {}
-                    given[key] |= checks.mapping(update, f"{item.where}.{key}")
+                    update = checks.mapping(item.fields.get(key) or {}, f"{item.where}.{key}")
+                    given[key] |= {name: set_ for name, set_ in update.items() if set_ is not None}
         return read_reasoning(given["reasoning"]), given["text"]
 
     def _wants_logprobs(self) -> bool:

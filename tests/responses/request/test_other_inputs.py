@@ -160,6 +160,46 @@ def test_a_trigger_asks_for_a_summary_and_no_call() -> None:
     assert "Write a summary of this conversation" in talk(made)
 
 
+def test_a_trigger_is_the_last_item() -> None:
+    assert refused([user(), {"type": "compaction_trigger"}, user()]).param == "input[1]"
+
+
+def test_a_summary_stands_for_what_the_model_did_before_it() -> None:
+    turn = [
+        user("First."),
+        thought(content=content("Hm.")),
+        call(arguments='{"path": "boat.txt"}'),
+        output("planks"),
+        {"role": "assistant", "content": "Built."},
+        {"role": "developer", "content": "Stay dry."},
+        {"type": "compaction_trigger"},
+        {"type": "compaction", "encrypted_content": "ours:They built a boat."},
+    ]
+    history = ask(turn[:-2], tools=[function()]).items + tuple(turn[-2:])
+    made = ask([user("And now?")], {**BLOBS, "history": history}, tools=[function()])
+    shown = talk(made)
+    for said in ("First.", "They built a boat.", "Stay dry.", "And now?"):
+        assert said in shown
+    for gone in ("Hm.", "boat.txt", "planks", "Built.", "Write a summary"):
+        assert gone not in shown
+    assert not made.compact
+
+
+def test_what_an_update_leaves_open_stays_as_it_is() -> None:
+    update = {"type": "configuration_update", "reasoning": {"effort": None}, "text": None}
+    assert ask([user(), update, user()], reasoning={"effort": "max"}).strength == "xhigh"
+
+
+def test_an_update_of_earlier_holds_until_another_one() -> None:
+    def update(effort: str) -> dict[str, Any]:
+        return {"type": "configuration_update", "reasoning": {"effort": effort}}
+
+    history = ask([update("low"), user()]).items
+    later = {"history": history}
+    assert ask([user()], later, reasoning={"effort": "max"}).strength == "low"
+    assert ask([update("high"), user()], later).strength == "high"
+
+
 def test_a_configuration_holds_from_then_on() -> None:
     update = {
         "type": "configuration_update",
