@@ -88,6 +88,8 @@ def test_claude_code_gets_an_address_without_the_version():
     variables = claude_environment(port=9000)
     assert variables["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:9000"
     assert variables["ANTHROPIC_AUTH_TOKEN"] == "none"
+    assert variables["CLAUDE_CODE_MAX_CONTEXT_TOKENS"] == "65536"
+    assert variables["CLAUDE_CODE_MAX_OUTPUT_TOKENS"] == "16384"
     models = {value for name, value in variables.items() if name.endswith("_MODEL")}
     assert models == {"muse"}
 

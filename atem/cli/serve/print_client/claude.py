@@ -32,6 +32,7 @@ def claude(endpoint: Endpoint) -> str:
         "ANTHROPIC_AUTH_TOKEN": key,
         **dict.fromkeys(MODELS, model),
         "CLAUDE_CODE_MAX_CONTEXT_TOKENS": endpoint.context,
+        "CLAUDE_CODE_MAX_OUTPUT_TOKENS": endpoint.output,
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": 1,
     }
     lines = [f"export {name}={value}" for name, value in values.items()]

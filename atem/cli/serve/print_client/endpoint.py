@@ -25,6 +25,8 @@ KEY_VARIABLE: Final = "ATEM_API_KEY"
 NO_KEY: Final = "none"
 """What a client sends that insists on a key, to a server that wants none."""
 
+MOST_OUTPUT: Final = 32_000
+
 EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - where it is reached
 """An address that stands for all of a machine's -> the one that this machine reaches it by."""
 
@@ -42,6 +44,11 @@ class Endpoint:
     context: int
     keyed: bool = False
     websocket: bool = True
+
+    @property
+    def output(self) -> int:
+        """Tokens of an answer for which a client leaves room in the context."""
+        return min(MOST_OUTPUT, max(1, self.context // 4))
 
     @property
     def url(self) -> str:

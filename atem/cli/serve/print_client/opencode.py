@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 PROVIDERS: Final = {"atem": "@ai-sdk/openai", "atem-chat": "@ai-sdk/openai-compatible"}
 """Provider -> the package that speaks for it."""
 
-MOST_OUTPUT: Final = 32_000
-
 
 def opencode(endpoint: Endpoint) -> str:
     """The file."""
@@ -40,10 +38,7 @@ def _provider(endpoint: Endpoint, name: str, package: str) -> dict[str, Any]:
         "name": endpoint.model,
         "reasoning": True,
         "tool_call": True,
-        "limit": {
-            "context": endpoint.context,
-            "output": min(MOST_OUTPUT, max(1, endpoint.context // 4)),
-        },
+        "limit": {"context": endpoint.context, "output": endpoint.output},
     }
     if name == "atem":
         model["options"] = {"reasoningSummary": "auto"}
