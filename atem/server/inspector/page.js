@@ -3,6 +3,7 @@
 
 const KEY = "atem-key";
 const THEMES = ["auto", "light", "dark"];
+const NARROW = matchMedia("(max-width: 60rem)"); // where the form is folded away once it has done its work
 const POLL = 400; // milliseconds between two looks at a turn that is being written
 const LONGEST_LINK = 4 << 20;
 
@@ -75,7 +76,7 @@ async function trace(body, step) {
   const found = await ask("trace", body);
   asked = body;
   stage.show(Turn.of(found), step);
-  if (matchMedia("(max-width: 60rem)").matches) $("source").open = false;
+  if (NARROW.matches) $("source").open = false;
 }
 
 function fill(body) {
@@ -185,8 +186,10 @@ async function through(bytes, change) {
 }
 
 async function relink() {
-  if (asked === null || ALONE) return;
-  const fragment = `#turn=${await packed(asked)}&step=${stage.step}`;
+  const body = asked;
+  if (body === null || ALONE) return;
+  const fragment = `#turn=${await packed(body)}&step=${stage.step}`;
+  if (body !== asked) return;
   if (location.hash !== fragment) history.replaceState(null, "", fragment);
 }
 
@@ -232,6 +235,7 @@ function begin() {
     theme(next);
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => stage.paintLine());
+  NARROW.addEventListener("change", () => { $("source").open = !NARROW.matches; });
   if (ALONE) {
     document.body.classList.add("alone");
     document.title = `${ALONE.title} - atem inspector`;
@@ -243,7 +247,10 @@ function begin() {
   $("key").addEventListener("change", () => sessionStorage.setItem(KEY, $("key").value.trim()));
   $("form").addEventListener("submit", (event) => {
     event.preventDefault();
-    attempt(() => trace(bodyOf()));
+    attempt(async () => {
+      await trace(bodyOf());
+      $("text").focus({ preventScroll: true }); // where the keys step
+    });
   });
   $("wire").addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) $("form").requestSubmit();

@@ -76,6 +76,8 @@ class Browser:
             deviceScaleFactor=scale,
             mobile=mobile,
         )
+        # Two frames later the page has seen it.
+        self.get("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def open(self, url):
         """Go to ``url``, as if it were typed into a new tab."""
@@ -122,9 +124,10 @@ class Browser:
         self.get(f"(e => {{ e.focus(); e.select(); }})(document.querySelector({selector!r}))")
         self.send("Input.insertText", text=text)
 
-    def screenshot(self):
-        """A PNG of what is shown."""
-        return b64decode(self.send("Page.captureScreenshot", format="png")["data"])
+    def screenshot(self, width, height):
+        """A PNG of what is shown in the upper left."""
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+        return b64decode(self.send("Page.captureScreenshot", format="png", clip=clip)["data"])
 
 
 @contextmanager

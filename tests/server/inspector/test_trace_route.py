@@ -201,6 +201,44 @@ def test_every_field_and_button_of_the_page_has_a_name():
         assert "aria-label" in attributes or not inside.startswith("<"), attributes
 
 
+@pytest.mark.parametrize("theme", [0, 1, 2])
+def test_every_kind_of_text_can_be_read_in_every_theme(theme):
+    colours = dict(re.findall(r"--([\w-]+): (#\w{6}|transparent)", THEMES[theme]))
+    kinds = [name.removesuffix("-ink") for name in colours if name.endswith("-ink")]
+    assert len(kinds) == 8
+    pairs = [(f"{kind}-ink", kind) for kind in kinds]
+    pairs += [(ink, ground) for ink in ("ink", "soft") for ground in ("page", "card")]
+    pairs += [("accent", "card"), ("on-accent", "accent"), ("soft", "framing")]
+    for ink, ground in pairs:
+        below = colours["card"] if colours[ground] == "transparent" else colours[ground]
+        assert contrast(colours[ink], below) >= 4.5, (ink, ground)
+
+
+THEMES = re.findall(
+    r":root(?:\[[^]]*\])? \{\s*color-scheme: \w+;(.*?)\}",
+    asset("inspector.css").decode(),
+    re.DOTALL,
+)
+
+
+def contrast(one, other):
+    """As WCAG 2 counts it."""
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour):
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_both_dark_themes_are_one():
+    assert [line.strip() for line in THEMES[1].split("\n")] == [
+        line.strip() for line in THEMES[2].split("\n")
+    ]
+
+
 def test_the_examples_are_turns_that_are_tested_elsewhere(served):
     examples = served.http.get("/inspect/examples.json").json()
     folder = ROOT / "examples" / "turns"
