@@ -25,9 +25,10 @@ class Form:
     """What one text has to be.
 
     "text" is anything. Of the other kinds ``definition`` is a JSON Schema as
-    JSON text, a regular expression that matches the whole, or a grammar in the
-    syntax of lark whose start is ``start``. Raises OptionError for another kind,
-    and for a definition that is missing, or not asked for, or no JSON.
+    JSON text, a regular expression that matches the whole (its digits and word
+    characters are those of ASCII), or a grammar in the syntax of lark whose start
+    is ``start``. Raises OptionError for another kind, and for a definition that
+    is missing, or not asked for, or no JSON.
     """
 
     kind: FormKind = "text"

@@ -18,6 +18,7 @@ from ..errors import OptionError
 from ..grammar import TEXT, CallForm, Form, Grammar, Parameter
 from ..parser.value_type import STRING
 from ..parser.values import ParameterTypes
+from ..render.values import encode_value
 from ..runtime.grammar.compiled import fault, fault_of_all
 from ..tools.definition import CUSTOM_INPUT
 from .faults import bad_schema
@@ -123,7 +124,8 @@ def _bare(schema: Mapping[str, Any], *, only: bool) -> Form:
     """A text that may be a string, from what its schema says itself."""
     members = schema.get("enum", [schema["const"]] if "const" in schema else None)
     if isinstance(members, list) and members:
-        return Form("regex", "|".join(map(_literal, map(_written, members))))
+        texts = [encode_value(member, "a member of an enum") for member in members]
+        return Form("regex", "|".join(map(_literal, texts)))
     if only and isinstance(pattern := schema.get("pattern"), str):
         return _pattern(pattern)
     least, most = schema.get("minLength", 0), schema.get("maxLength", MAX_LENGTH + 1)
@@ -146,11 +148,6 @@ def _pattern(pattern: str) -> Form:
 def _usable(form: Form) -> Form:
     """``form``, or any text if it can't be compiled."""
     return TEXT if form == TEXT or fault(form) else form
-
-
-def _written(member: Any) -> str:
-    """A value as the wire writes it."""
-    return member if isinstance(member, str) else json.dumps(member, ensure_ascii=False)
 
 
 def _literal(text: str) -> str:

@@ -186,7 +186,7 @@ def _started(view: Any, text: str) -> Any:
 
 
 def _escape(pattern: str) -> str:
-    escaped: str = _library().regex_to_lark(pattern, "")
+    escaped: str = _library().regex_to_lark(pattern, "dw")
     return escaped
 
 
