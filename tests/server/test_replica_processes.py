@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 
 import pytest
@@ -55,3 +56,20 @@ def test_a_conversation_goes_on_on_the_other_server_at_once(pair):
 @pytest.mark.long
 def test_no_response_is_lost_when_its_server_is_killed(tmp_path):
     check_a_kill(tmp_path, ("--store-path", str(tmp_path / "s.db")))
+
+
+@pytest.mark.long
+def test_a_server_that_was_only_asleep_writes_no_second_end(pair):
+    one, two, _ = pair
+    made = one.create("long", background=True)["id"]
+    assert wait(lambda: two.status(made) == "in_progress")
+    one.process.send_signal(signal.SIGSTOP)
+    try:
+        assert wait(lambda: two.status(made) == "failed", 20)
+    finally:
+        one.process.send_signal(signal.SIGCONT)
+    closed = two.follow(made)
+    assert one.create("short")["status"] == "completed"
+    time.sleep(LEASE)
+    assert two.follow(made) == one.follow(made) == closed
+    assert types(closed).count("failed") == 1

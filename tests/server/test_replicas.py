@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ import pytest
 
 from atem.server.store import Bounds, Record
 from atem.server.store.sqlite import SQLiteStore
+from atem.testing.scripted import ScriptedEngine
 from tests.server.running import HELLO, LONG, paced, running, types, wait
 from tests.server.test_background import ended, follow, status
 from tests.server.test_endings import Watched
@@ -128,6 +130,14 @@ def test_a_delete_on_the_other_server_ends_the_generation_and_its_readers(tmp_pa
         assert wait(lambda: not one.service.replies, 2)
 
 
+def test_a_delete_on_the_other_server_ends_a_generation_that_is_silent(tmp_path):
+    with two(tmp_path / "s.db", paced(lambda request: HELLO, first=30)) as (one, other):
+        made = one.create(background=True).json()["id"]
+        assert wait(lambda: status(other, made) == "in_progress")
+        assert other.http.delete(f"/v1/responses/{made}").status_code == 200
+        assert wait(lambda: one.service.slots.running == 0, 2)
+
+
 def take_over(path, now):
     """Do as a server does at another's side, by a clock that is ahead."""
 
@@ -155,6 +165,31 @@ def test_a_server_that_lost_a_response_writes_nothing_more_of_it(tmp_path):
         assert len(other.call(read_log, other, made)) == before
         assert status(one, made) == "in_progress"
         assert other.http.get(f"/v1/conversations/{talk}/items").json()["data"] == []
+
+
+class Gated(ScriptedEngine):
+    """Writes all it has, and doesn't end before it may."""
+
+    def __init__(self):
+        super().__init__(lambda request: HELLO)
+        self.may = threading.Event()
+
+    def generate(self, request):
+        yield from super().generate(request)
+        self.may.wait(20)
+
+
+def test_a_response_that_was_lost_just_before_its_end_adds_nothing_to_its_conversation(tmp_path):
+    engine = Gated()
+    with two(tmp_path / "s.db", engine) as (one, other):
+        talk = one.http.post("/v1/conversations", json={}).json()["id"]
+        made = one.create(background=True, conversation=talk).json()["id"]
+        assert wait(lambda: "there." in str(other.call(read_log, other, made)))
+        take_over(tmp_path / "s.db", time.time() + 100)
+        engine.may.set()
+        assert wait(lambda: not one.service.jobs, 5)
+        assert other.http.get(f"/v1/conversations/{talk}/items").json()["data"] == []
+        assert status(other, made) != "completed"
 
 
 async def read_log(server, response_id):
