@@ -2,8 +2,10 @@
 
 Rules: no server, no IO, no clock, no thread. Times, ids and keys come in as
 arguments; everything that goes out is plain dicts, ready for ``json.dumps``.
-Names are loaded on first use; ``answer`` and ``envelope`` stand in the modules of
-these names.
+Names are loaded on first use: ``from_request`` reads a body, ``ResponseStream``
+answers it, ``to_items`` makes items of a finished turn. Chat Completions and
+Anthropic's Messages are projections, in :mod:`atem.responses.chat` and
+:mod:`atem.responses.anthropic`.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from .ids import new_id as new_id
     from .items import to_items as to_items
     from .request import from_request as from_request
+    from .stream import ResponseStream as ResponseStream
     from .tools import ClientTools as ClientTools
     from .truncation import input_tokens as input_tokens
     from .truncation import truncate as truncate
@@ -33,6 +36,7 @@ _EXPORTS: Final[dict[str, str]] = {
     "new_id": "ids",
     "to_items": "items",
     "from_request": "request",
+    "ResponseStream": "stream",
     "ClientTools": "tools",
     "input_tokens": "truncation",
     "truncate": "truncation",

@@ -10,7 +10,7 @@ answer that pretends (responses.md 1.6, 1.8).
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from ..errors import EngineError
 from ..messages import Message, ToolCall
@@ -26,7 +26,7 @@ from .tool_search import told
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
-    from ..engine import Engine
+    from ..engine import Engine, Finish
     from ..messages import RejectedCall
     from ..parser.fold import Turn
     from .ask import Ask
@@ -38,6 +38,24 @@ if TYPE_CHECKING:
 
 OnRejected: TypeAlias = Literal["message", "retry"]
 Batch: TypeAlias = list[dict[str, Any]]
+
+
+class OneTurn(Protocol):
+    """A turn being written. ``finish`` is how it ended, None as long as nobody said."""
+
+    finish: Finish | None
+
+    def events(self) -> Iterator[Told]:
+        """What it brings, event by event."""
+
+    def turn(self) -> Turn:
+        """What was written so far."""
+
+    def close(self) -> None:
+        """Stop it."""
+
+
+Writes: TypeAlias = "Callable[[Ask, int | None], OneTurn]"
 
 MAX_SEARCHES: Final = 8
 """Turns of one response that only search for tools."""
@@ -103,7 +121,31 @@ def answer(
     the response as failed; ``builder.error`` holds them. Closing the iterator
     stops the engine at once and tells nothing.
     """
-    run = _Run(ask, engine, builder, clock, retries=retries, tells_model=on_rejected == "retry")
+
+    def written(ask: Ask, room: int | None) -> Writing:
+        return Writing(ask, engine, builder, channel=ask.channel(engine.info), room=room)
+
+    tells_model = on_rejected == "retry"
+    return turn_by_turn(
+        ask, written, builder, clock, retries=retries, tells_model=tells_model, blobs=blobs
+    )
+
+
+def turn_by_turn(
+    ask: Ask,
+    writes: Writes,
+    builder: ResponseBuilder,
+    clock: Callable[[], int],
+    *,
+    retries: int = 0,
+    tells_model: bool = False,
+    blobs: Blobs | None = None,
+) -> Generator[Batch, None, None]:
+    """What :func:`answer` does, with turns that ``writes`` gives for an Ask and its room in tokens.
+
+    The first is asked for by this call. Raises ApiError.
+    """
+    run = _Run(ask, writes, builder, clock, retries=retries, tells_model=tells_model)
     try:
         run.begin()
     except EngineError as error:
@@ -117,7 +159,7 @@ class _Run:
     def __init__(
         self,
         ask: Ask,
-        engine: Engine,
+        writes: Writes,
         builder: ResponseBuilder,
         clock: Callable[[], int],
         *,
@@ -125,13 +167,13 @@ class _Run:
         tells_model: bool,
     ) -> None:
         self.ask = ask
-        self.engine = engine
+        self.writes = writes
         self.builder = builder
         self.clock = clock
         self.retries = retries
         self.tells_model = tells_model
         self.searches = MAX_SEARCHES
-        self.writing: Writing | None = None
+        self.writing: OneTurn | None = None
         self.held = Held(holds=False)
         self.calls = self.found = self.rejected = 0
 
@@ -143,9 +185,7 @@ class _Run:
         self.calls, self.found = len(builder.calls), len(builder.searches)
         self.rejected = len(builder.rejections)
         self.held = Held(holds="format" in ask.must)
-        self.writing = Writing(
-            ask, self.engine, builder, channel=ask.channel(self.engine.info), room=self._room()
-        )
+        self.writing = self.writes(ask, self._room())
 
     def _room(self) -> int | None:
         """Tokens that are left of those the client allows, if it said so."""
@@ -171,7 +211,7 @@ class _Run:
 
     # -- a turn ----------------------------------------------------------------
 
-    def _written(self, writing: Writing) -> Iterator[Batch]:
+    def _written(self, writing: OneTurn) -> Iterator[Batch]:
         try:
             for told in writing.events():
                 yield self._fed(self.held.take(told))
@@ -196,7 +236,7 @@ class _Run:
 
     # -- what follows from it ----------------------------------------------------
 
-    def _concluded(self, writing: Writing, blobs: Blobs) -> Iterator[Batch]:
+    def _concluded(self, writing: OneTurn, blobs: Blobs) -> Iterator[Batch]:
         if self.ask.prewarm:
             self.builder.usage.output = 0
             yield self._finished()

@@ -19,7 +19,7 @@ from . import checks, compaction
 from .ask import Ask
 from .choice import Choice
 from .effort import read_reasoning
-from .faults import bad_value, missing
+from .faults import bad_value, missing, not_found, previous_not_found
 from .fields import FIELDS, read_fields
 from .halves import ENCRYPTED, LOGPROBS, half_notes
 from .inputs import Lookup, NewId, read_history, read_input
@@ -55,7 +55,7 @@ VERBOSITY: Final = "medium"
 def from_request(
     body: Mapping[str, Any],
     *,
-    history: Sequence[Mapping[str, Any]] = (),
+    history: Sequence[Mapping[str, Any]] | None = None,
     lookup: Lookup | None = None,
     defaults: Sampling | None = None,
     new_id: NewId | None = None,
@@ -65,10 +65,11 @@ def from_request(
     """Read a create body (responses.md 1.2). Raises ApiError.
 
     ``history`` are the items of the responses or the conversation that it goes
-    on from, oldest first; ``lookup`` finds an item that is referred to.
-    ``defaults`` is how the model samples unasked, ``new_id`` makes the ids of
-    items that have none, ``blobs`` reads encrypted reasoning and summaries, and
-    ``current_date`` (YYYY-MM-DD) stands in the default system text.
+    on from, oldest first; without them one that goes on is refused. ``lookup``
+    finds an item that is referred to. ``defaults`` is how the model samples
+    unasked, ``new_id`` makes the ids of items that have none, ``blobs`` reads
+    encrypted reasoning and summaries, and ``current_date`` (YYYY-MM-DD) stands
+    in the default system text.
     """
     plain, repaired = cleaned(body)
     if not isinstance(plain, dict):
@@ -76,10 +77,14 @@ def from_request(
     values, notes = read_fields(plain)
     notes += half_notes(values)
     _check_together(values)
+    if history is None:
+        _check_alone(values)
     items, left_out = read_input(values["input"], lookup=lookup, new_id=new_id or _new_id())
     if repaired:
         notes.append(f"{repaired} strings had half a character, which is shown as U+FFFD")
-    reading = _Reading(values, [*read_history(history), *items], defaults or Sampling(), blobs)
+    reading = _Reading(
+        values, [*read_history(history or ()), *items], defaults or Sampling(), blobs
+    )
     ask = reading.ask()
     return replace(
         ask,
@@ -110,6 +115,14 @@ def _check_together(values: dict[str, Any]) -> None:
         if not values["previous_response_id"] and not values["conversation"]:
             raise missing("input")
         values["input"] = []
+
+
+def _check_alone(values: Mapping[str, Any]) -> None:
+    """Nothing is kept that the request could go on from: better refused than forgotten."""
+    if values["previous_response_id"]:
+        raise previous_not_found(values["previous_response_id"][:100])
+    if values["conversation"]:
+        raise not_found("The conversation was not found.", param="conversation")
 
 
 @dataclass

@@ -18,7 +18,7 @@ def ask(items: Any = "hi", options: dict[str, Any] | None = None, **body: Any) -
     return from_request(
         {"model": "muse", "input": items, **body},
         new_id=lambda prefix: f"{prefix}_{next(count)}",
-        **(options or {}),
+        **{"history": (), **(options or {})},
     )
 
 
