@@ -23,7 +23,9 @@ class Ran:
     @property
     def result(self):
         """The last event: how it ended."""
-        (result,) = [event for event in self.events if event["type"] == "result"]
+        found = [event for event in self.events if event["type"] == "result"]
+        assert len(found) == 1, self.told
+        (result,) = found
         return result
 
     def blocks(self, kind):
@@ -36,8 +38,8 @@ def claude(server, folder, prompt="Do it.", *options, key=None, seconds=90, file
     """Run it once, with the tools that it would ask about allowed."""
     place = Place(folder)
     place.put(files)
-    command = [program("claude"), "-p", prompt, "--output-format", "stream-json", "--verbose",
-               "--allowedTools", "Bash,Edit,Write,Read", *options]  # fmt: skip
+    command = [program("claude"), "-p", "--output-format=stream-json", "--verbose",
+               "--allowedTools=Bash,Edit,Write,Read,mcp__weather", *options, "--", prompt]  # fmt: skip
     script = f"{server.set_up('claude')}exec {shlex.join(command)}"
     environment = {"DISABLE_AUTOUPDATER": "1", **variables}
     if key is not None:
