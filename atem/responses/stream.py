@@ -12,7 +12,7 @@ from ..engine import Finish  # noqa: TC001 - the type of an attribute
 from ..errors import EngineError, Unsupported
 from ..parser.events import TurnEnd
 from ..parser.fold import collect
-from .answer import answer, turn_by_turn, new_builder
+from .answer import answer, new_builder, turn_by_turn
 from .running.held import Told
 from .truncation import truncate
 
