@@ -87,6 +87,9 @@ class Sampler:
         kept = np.flatnonzero(allowed[candidates.ids])
         if not np.isfinite(candidates.logits[kept]).any():
             raise EngineError("the model gives no token that is allowed any probability")
+        few = 1 if self._sampling.greedy else self._sampling.top_k
+        if few and self._penalties is None:  # in float32, which is half the work
+            kept = kept[_best(candidates.logits[kept], candidates.ids[kept], few)]
         place = self._place(candidates.ids[kept], candidates.logits[kept])
         return self._taken(candidates, int(kept[place]))
 
@@ -203,6 +206,10 @@ def _need(sampling: Sampling, vocab_size: int) -> int | None:
 def _best(scores: NDArray[Any], ids: NDArray[np.int64], count: int) -> NDArray[np.intp]:
     """Places of the ``count`` best scores, best first, the lower id of two that are equal."""
     kept = np.arange(len(scores))
+    if count == 1:
+        first = scores.argmax()
+        level = np.flatnonzero(scores == scores[first])  # none, if that is NaN
+        return level[[ids[level].argmin()]] if len(level) else np.array([first])
     if count < len(scores):
         floor = np.partition(scores, len(scores) - count)[len(scores) - count]
         above, level = np.flatnonzero(scores > floor), np.flatnonzero(scores == floor)
