@@ -26,9 +26,16 @@ TOO_LONG: Final = "prompt is too long: "
 """Clients that compact a conversation look for these words."""
 
 
+NO_THREADS: Final = "thread_unsupported_request"
+"""The code by which Anthropic's SDK knows that it has to send whole conversations."""
+
+
 def error_body(error: ApiError, request_id: str | None = None) -> dict[str, Any]:
     """The JSON of an HTTP answer, and of the event that ends a stream that failed."""
-    body = {"type": "error", "error": {"type": _kind(error.status), "message": _words(error)}}
+    told: dict[str, Any] = {"type": _kind(error.status), "message": _words(error)}
+    if error.code == NO_THREADS:
+        told["details"] = {"error_code": NO_THREADS, "unsupported": [error.param]}
+    body = {"type": "error", "error": told}
     return body if request_id is None else {**body, "request_id": request_id}
 
 

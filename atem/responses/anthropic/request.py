@@ -16,6 +16,7 @@ from ..faults import ApiError, bad_value, missing, unsupported
 from ..fields import FIELDS
 from ..places import Words, replaced
 from ..text_format import CHECKED
+from .faults import NO_THREADS
 from .history import placed, system_text, with_found
 from .tools import choice, tools
 
@@ -118,6 +119,12 @@ def _service_tier(made: Body, key: str, value: Any) -> None:
         made[f"messages.{key}"] = True
 
 
+def _thread(made: Body, key: str, value: Any) -> None:
+    """A conversation kept by the server; to leave it out would lose what was said before."""
+    told = "Messages are not kept here; send the whole conversation each time."
+    raise bad_value(key, told, code=NO_THREADS)
+
+
 def _max_tokens(made: Body, key: str, value: Any) -> None:
     made["max_output_tokens"] = checks.whole(1)(value, key)
 
@@ -211,4 +218,5 @@ READERS: Final[dict[str, Reader]] = {
     "output_format": _output_format,
     "cache_control": _nothing,
     "service_tier": _service_tier,
+    "thread": _thread,
 }

@@ -7,7 +7,7 @@ import copy
 import pytest
 
 from atem.messages import ImagePart
-from atem.responses.anthropic import from_messages, in_messages
+from atem.responses.anthropic import error_body, from_messages, in_messages
 from atem.responses.faults import ApiError
 from atem.responses.request import from_request
 from tests.responses.projections.told import BLOBS, MESSAGES_TOOLS
@@ -303,6 +303,15 @@ def test_what_has_no_effect_is_noted():
     )
     for name in ("container", "mcp_servers", "metadata.trace", "task_budget", "between_tools"):
         assert name in notes
+
+
+@pytest.mark.parametrize("thread", [{"type": "create"}, {"type": "continue"}])
+def test_a_thread_is_refused_by_the_code_that_the_sdk_goes_on_without_one_for(thread):
+    told = error_body(refused(thread=thread))["error"]
+    assert told["details"] == {
+        "error_code": "thread_unsupported_request",
+        "unsupported": ["thread"],
+    }
 
 
 def test_a_field_of_the_other_api_means_nothing_here():
