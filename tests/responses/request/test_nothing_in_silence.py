@@ -142,12 +142,13 @@ MESSAGES: dict[str, list[tuple[Any, str]]] = {
     "output_format": [({"type": "json_schema", "schema": SCHEMA}, "honoured")],
     "metadata": [({"user_id": "u"}, "echoed"), ({"odd": "u"}, "noted")],
     "service_tier": [("priority", "noted")],
+    "thread": [({"type": "create"}, "refused")],
     **{
         name: [({"odd": 1}, "noted")]
         for name in (
             "container", "diagnostics", "inference_geo", "speed", "user_profile_id", "workspace_id", "betas",
             "billing_policy", "compaction", "context_management", "fallback_credit_token", "fallbacks", "mcp_servers",
-            "thread", "something_new",
+            "something_new",
         )
     },
 }  # fmt: skip
