@@ -12,6 +12,7 @@ READY  := $(VENV)/.installed
 TOOLS  := $(VENV)/.installed-tools
 # Programs of others that are driven against the server, each folder with its own list.
 NODE   := .clients/node/.installed
+PYLIBS := .clients/python/.installed
 # Installed first, so that nothing that merely wants "torch" chooses another build.
 TORCH  ?= torch==2.13.0
 
@@ -50,7 +51,7 @@ bench: $(READY) ## Measure parser and torch engine beside floors and peers (FULL
 peers: $(READY) ## Install the released peers that the benchmark compares with (0.5 GB)
 	$(RUN) tests/bench/peers.py
 
-clients: $(READY) $(NODE) ## Drive the clients of others against atem-serve (downloads 0.5 GB, keeps 1.2)
+clients: $(READY) $(NODE) $(PYLIBS) ## Drive the clients of others against atem-serve (downloads 0.7 GB, keeps 1.7)
 	$(RUN) -m pytest tests/clients -m clients --timeout 180 $(ARGS)
 
 clean: ## Remove the environment and every cache
@@ -73,4 +74,9 @@ $(NODE): tests/clients/node/package.json
 	@mkdir -p $(@D)
 	cp $< $(@D)
 	npm install --prefix $(@D) --no-audit --no-fund --no-update-notifier
+	@touch $@
+
+$(PYLIBS): tests/clients/python/requirements.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --requirement $<
 	@touch $@
