@@ -87,7 +87,8 @@ class LiveTurn:
                 steps.append(self._tracer.close(reason))  # type: ignore[arg-type]
                 record["turn"] = turn_record(self._tracer.turn)
                 record["options"] = {**self.options, "tools": tool_records(self.options["tools"])}
-                self._traced = -1  # a parser that was closed takes nothing more
+                # One that was closed takes nothing more, and holds all of the turn.
+                self._tracer, self._traced = Tracer(**self.options), 0
             return {**record, "full": self.full}
 
     def _keep(self, piece: AnyPiece) -> None:

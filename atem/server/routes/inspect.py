@@ -78,14 +78,13 @@ async def page(request: Request) -> Response:
 async def traced(call: Call) -> Response:
     """The trace of a turn that the body brings as ``text`` or in ``pieces``."""
     body = await call.body(MOST_BODY)
-    found = await asyncio.to_thread(_trace, body, call.service.tokenizer)
-    return answer(found, headers=KEPT_PRIVATE)
+    return await asyncio.to_thread(_told, _trace, body, call.service.tokenizer)
 
 
 async def listed(call: Call) -> Response:
     """The responses whose turns are kept for whoever asks."""
     live = call.service.live
-    return answer({"most": live.most, "data": live.listed(call.tenant)}, headers=KEPT_PRIVATE)
+    return _told(lambda: {"most": live.most, "data": live.listed(call.tenant)})
 
 
 async def followed(call: Call) -> Response:
@@ -94,7 +93,12 @@ async def followed(call: Call) -> Response:
     if not (after.isascii() and after.isdigit() and len(after) < 10):
         raise bad_value("after", "after is a number of steps.")
     turn = call.service.live.turn(call.tenant, call.path["id"], int(call.path["turn"]))
-    return answer(await asyncio.to_thread(turn.steps, int(after)), headers=KEPT_PRIVATE)
+    return await asyncio.to_thread(_told, turn.steps, int(after))
+
+
+def _told(work: Callable[..., Any], *given: Any) -> Response:
+    """What ``work`` gives, as an answer; both may be long."""
+    return answer(work(*given), headers=KEPT_PRIVATE)
 
 
 def _trace(body: dict[str, Any], tokenizer: Tokenizer | None) -> dict[str, Any]:
