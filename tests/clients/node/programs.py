@@ -7,6 +7,7 @@ that nothing of the machine's comes in. It is killed when it takes too long.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -15,6 +16,9 @@ import pytest
 INSTALLED = Path(__file__).parents[3] / ".clients" / "node" / "node_modules" / ".bin"
 SECONDS = 120
 
+PROGRAMS = {"codex": "codex", "opencode": "opencode", "claude-code": "claude"}
+"""Client -> its program."""
+
 
 def program(name):
     """The path of a program that ``make clients`` has installed."""
@@ -22,6 +26,14 @@ def program(name):
     if not path.exists():
         pytest.fail(f"{path} is not there; `make clients` installs it")
     return str(path)
+
+
+def version(name):
+    """What a program says of itself, and its name."""
+    said = subprocess.run(
+        [program(PROGRAMS[name]), "--version"], capture_output=True, text=True, check=True
+    )
+    return f"{name} {re.search(r'[0-9][0-9.]+', said.stdout)[0]}"
 
 
 class Place:

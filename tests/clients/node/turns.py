@@ -9,7 +9,7 @@ import re
 
 from tests.session.scripts import block, call, invoke
 
-__all__ = ["THOUGHT", "answer", "block", "call", "invoke", "thinking", "turn"]
+__all__ = ["THOUGHT", "answer", "block", "call", "invoke", "thinking", "together", "turn"]
 
 THOUGHT = "Look first, then act."
 
@@ -22,6 +22,13 @@ def thinking(rest, thought=THOUGHT):
 def answer(text, thought=THOUGHT):
     """A turn that thinks and answers."""
     return thinking(f" to=user<|message|>{text}<|eot|>", thought)
+
+
+def together(*calls):
+    """Turns of one call each as one turn, in the template's way: a message for each call."""
+    return (
+        "<|eom|><|start|>assistant".join(each.removesuffix("<|eot|>") for each in calls) + "<|eot|>"
+    )
 
 
 def turn(write, **found):
