@@ -120,6 +120,14 @@ def test_a_string_stays_a_string() -> None:
     assert json.loads(response["output"][0]["arguments"]) == {"path": "12", "lines": 12}
 
 
+def test_a_parameter_without_its_opening_tag_is_no_call_and_is_told() -> None:
+    """vllm-project/vllm#51655: elsewhere the call came without its arguments."""
+    swallowed = '<atem:invoke name="read.path">a.txt</atem:parameter>\n</atem:invoke>\n'
+    _, response, _ = asked([called(swallowed)], {"tools": [READ]})
+    assert kinds(response) == ["message"]
+    assert "read.path" in texts(response)[0]
+
+
 def test_every_delta_of_text_has_logprobs(mixed: Events) -> None:
     """openai/openai-python#2489."""
     assert all(event["logprobs"] == [] for event in of(mixed, "output_text.delta"))
@@ -252,3 +260,11 @@ def test_schema_and_tools_work_together() -> None:
 def test_reasoning_and_headers_are_never_in_the_answer(mixed: Events) -> None:
     """Blaizzy/mlx-vlm#1843."""
     assert texts(mixed[-1]["response"]) == ["I look."]
+
+
+def test_a_turn_that_is_a_call_alone_is_not_empty() -> None:
+    """raullenchai/Rapid-MLX#549: a filter of markup had been put before the parser."""
+    system = [{"role": role, "content": "Be brief."} for role in ("system", "developer")]
+    body = {"tools": [READ], "input": [*system, {"role": "user", "content": "hi"}]}
+    _, response, _ = asked([called(invoke("read", path="a"))], body)
+    assert kinds(response) == ["function_call"]
