@@ -10,6 +10,8 @@ RUN    := $(BIN)/python
 # Left behind by a finished installation, so that it is repeated only when pyproject.toml changes.
 READY  := $(VENV)/.installed
 TOOLS  := $(VENV)/.installed-tools
+# Ray decides on the versions of much that atem uses too, so it gets an environment of its own.
+SCALE  := .venv-scale
 # Programs of others that are driven against the server, each folder with its own list.
 NODE   := .clients/node/.installed
 PYLIBS := .clients/python/.installed
@@ -18,7 +20,7 @@ TORCH  ?= torch==2.13.0
 
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types figures bench peers clients clean
+.PHONY: help demo test lint types figures bench peers clients scale clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,8 +56,11 @@ peers: $(READY) ## Install the released peers that the benchmark compares with (
 clients: $(READY) $(NODE) $(PYLIBS) ## Drive the clients of others against atem-serve (downloads 0.7 GB, keeps 1.7)
 	$(RUN) -m pytest tests/clients -m clients --timeout 180 $(ARGS)
 
+scale: $(SCALE)/.installed ## Replicas behind nginx, and in Ray Serve (downloads 0.2 GB, keeps 0.6)
+	$(SCALE)/bin/python -m pytest tests/server/test_nginx.py tests/scale -m "" --timeout 180 $(ARGS)
+
 clean: ## Remove the environment and every cache
-	rm -rf $(VENV) .clients .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(SCALE) .clients .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # The check finds a missing, half-made or moved environment; dependency groups need pip 25.1.
 $(READY): pyproject.toml
@@ -68,6 +73,12 @@ $(READY): pyproject.toml
 
 $(TOOLS): pyproject.toml $(READY)
 	$(RUN) -m pip install --quiet --group dev
+	@touch $@
+
+$(SCALE)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(SCALE)
+	$(SCALE)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(SCALE)/bin/python -m pip install --quiet --editable '.[engine,remote,server,postgres,redis]' --group scale
 	@touch $@
 
 $(NODE): tests/clients/node/package.json

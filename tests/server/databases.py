@@ -133,7 +133,7 @@ def redis():
             yield database
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def free_port():
     """A port that nobody listens on."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
