@@ -38,7 +38,7 @@ CHECKS: Final[dict[str, Check]] = {
         steps.check_pieces, steps.check_parsing,
         features.check_refusals, features.check_narrow_filters, features.check_heat,
         features.check_penalties, features.check_stop_strings, features.check_logprobs,
-        features.check_reasoning_budget,
+        features.check_reasoning_budget, features.check_grammar,
         company.check_determinism, company.check_cancelling, company.check_batches,
         company.check_joining_and_leaving, company.check_prefixes, company.check_closing,
     )

@@ -6,6 +6,7 @@ Rules: those of :mod:`atem.testing.contract`.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import groupby
@@ -157,6 +158,20 @@ def check_reasoning_budget(engine: Engine) -> None:
         if not any(map(engine.tokenizer.is_special, ids[:budget])):
             text = decoded(engine, ids[budget:])
             expect(text.startswith(forced), f"after {budget} tokens comes {forced!r}, not {text!r}")
+
+
+def check_grammar(engine: Engine) -> None:
+    """Under a grammar the answer has its form, and the turn ends right behind it."""
+    if "grammar" not in engine.info.features:
+        return
+    for sampling in (GREEDY, replace(HOT, seed=1 if "seed" in engine.info.features else None)):
+        opening = prompt(engine, 5, to="user")
+        grammar = Grammar(Form("regex", "[a-c]{4}é"))
+        request = Request(opening, sampling, max_tokens=48, grammar=grammar)
+        *ids, last = ids_of(run(engine, request))
+        text = decoded(engine, ids)
+        expect(re.fullmatch("[a-c]{4}é", text) is not None, f"{text!r} is of the form [a-c]{{4}}é")
+        expect(last in engine.info.stop_ids, f"behind {text!r} comes a stop token, not {last}")
 
 
 def _place_to_stop(engine: Engine, ids: list[int]) -> tuple[str, str]:

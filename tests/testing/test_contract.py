@@ -269,6 +269,15 @@ class IgnoresTheBudget(Broken):
         return self.right.generate(replace(request, reasoning_budget=None))
 
 
+class IgnoresGrammars(Broken):
+    @property
+    def info(self):
+        return replace(self.right.info, features=self.right.info.features | {"grammar"})
+
+    def generate(self, request):
+        return self.right.generate(replace(request, grammar=None))
+
+
 class Drifts(Broken):
     """Each generation is a little different from the one before."""
 
@@ -355,6 +364,7 @@ BREAKS = [
     (ShowsStopStrings, "stop_strings"),
     (ScalesLogprobs, "logprobs"),
     (IgnoresTheBudget, "reasoning_budget"),
+    (IgnoresGrammars, "grammar"),
     (Drifts, "determinism"),
     (DriftsInCompany, "batches"),
     (DriftsWhenWarm, "prefixes"),
