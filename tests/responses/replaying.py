@@ -6,7 +6,7 @@ scripted engine; ids are compared, not texts.
 
 from __future__ import annotations
 
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from atem.responses.anthropic import from_messages
 from atem.responses.blob import Blobs
@@ -44,3 +44,10 @@ def kept(path, before, written, after):
     known = [*ids_of(path, before), *wire_ids(written, ENGINE.tokenizer)]
     pairs = zip(known, ids_of(path, after), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)), len(known)
+
+
+def goes_on(path, requests, written):
+    """Whether each request begins with the whole prompt before it and with its answer."""
+    steps = zip(pairwise(requests), written, strict=True)
+    counts = [kept(path, before, answer, after) for (before, after), answer in steps]
+    return all(common == whole for common, whole in counts)

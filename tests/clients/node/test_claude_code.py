@@ -11,6 +11,7 @@ import pytest
 from tests.clients.node.claude_code import claude
 from tests.clients.node.serving import Server
 from tests.clients.node.turns import THOUGHT, answer, block, call, invoke, thinking, turn
+from tests.responses.replaying import goes_on
 
 pytestmark = pytest.mark.clients
 
@@ -39,7 +40,7 @@ def test_a_call_is_run_and_its_output_and_the_thinking_come_back(tmp_path):
     ]
     with Server(tmp_path, turns) as server:
         ran = claude(server, tmp_path / "claude")
-        _, second = server.bodies(PATH)
+        first, second = server.bodies(PATH)
     assert ran.result["result"] == "It is done.", ran.told
     assert (ran.work / "out.txt").read_text() == "42\n"
     thought, made = second["messages"][-2]["content"]
@@ -49,6 +50,7 @@ def test_a_call_is_run_and_its_output_and_the_thinking_come_back(tmp_path):
     assert [(result["tool_use_id"], result["content"]) for result in results(second)] == [
         (made["id"], "42")
     ]
+    assert goes_on(PATH, [first, second], [turns[1]["write"]])
 
 
 def test_two_calls_of_one_turn_are_run(tmp_path):
@@ -96,7 +98,9 @@ def test_a_tool_of_an_mcp_server_is_called(tmp_path):
             "Do it.",
             f"--mcp-config={json.dumps({'mcpServers': servers})}",
         )
+        posts = server.bodies(PATH)
     assert ran.result["result"] == "Take a coat.", ran.told
+    assert goes_on(PATH, posts, [turns[2]["write"], turns[1]["write"]])
 
 
 def test_a_key_is_read_from_its_variable_and_a_wrong_one_is_told(tmp_path):

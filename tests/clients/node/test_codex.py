@@ -7,6 +7,7 @@ import pytest
 from tests.clients.node.codex import PATH, codex
 from tests.clients.node.serving import Server
 from tests.clients.node.turns import THOUGHT, answer, block, call, invoke, thinking, turn
+from tests.responses.replaying import goes_on
 
 pytestmark = pytest.mark.clients
 
@@ -45,6 +46,7 @@ def test_a_call_is_run_and_its_output_comes_back(tmp_path):
         "function_call",
         "function_call_output",
     ]
+    assert goes_on(PATH, [first, second], [turns[1]["write"]])
 
 
 def test_two_calls_of_one_turn_are_run_side_by_side(tmp_path):
@@ -93,4 +95,5 @@ def test_apply_patch_writes_the_files(tmp_path):
     ]
     (made,) = [item for item in second["input"] if item["type"] == "custom_tool_call"]
     assert made["input"] == PATCH
+    assert goes_on(PATH, [first, second], [turns[1]["write"]])
     assert outputs(second, "custom_tool_call_output").keys() == {made["call_id"]}

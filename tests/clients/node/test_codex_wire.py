@@ -10,6 +10,7 @@ import pytest
 from tests.clients.node.codex import PATH, codex
 from tests.clients.node.serving import Server
 from tests.clients.node.turns import answer, call, thinking, turn
+from tests.responses.replaying import goes_on
 
 pytestmark = pytest.mark.clients
 
@@ -63,3 +64,4 @@ def test_a_tool_of_an_mcp_server_is_found_and_called_by_its_namespace(tmp_path):
     assert (made["namespace"], made["name"]) == ("mcp__weather", "forecast")
     (came,) = [item for item in posts[2]["input"] if item["type"] == "function_call_output"]
     assert "Rain in Oslo, 11 degrees." in str(came["output"])
+    assert goes_on(PATH, posts, [turns[2]["write"], turns[1]["write"]])

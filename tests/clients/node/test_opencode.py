@@ -8,6 +8,7 @@ from atem.responses.blob import Blobs
 from tests.clients.node.opencode import opencode
 from tests.clients.node.serving import Server
 from tests.clients.node.turns import THOUGHT, answer, block, call, invoke, thinking, turn
+from tests.responses.replaying import goes_on
 
 pytestmark = pytest.mark.clients
 
@@ -47,6 +48,7 @@ def test_a_call_is_run_and_its_output_and_the_reasoning_come_back(tmp_path, prov
     else:
         assert second["messages"][-2]["reasoning_content"] == THOUGHT
         assert second["messages"][-1]["content"] == "42\n"
+    assert goes_on(PATHS[provider], posts, [turns[1]["write"]])
 
 
 @pytest.mark.parametrize("provider", PATHS)
