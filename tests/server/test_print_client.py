@@ -169,6 +169,13 @@ def test_the_command_prints_and_ends_without_serving(capfd, monkeypatch):
         httpx2.get("http://127.0.0.1:8421/health", trust_env=False)
 
 
+def test_a_context_that_an_agent_does_not_fit_into_is_told_beside_what_is_printed(capfd):
+    assert main(["--print-client", "opencode"]) == 0
+    shown = capfd.readouterr()
+    assert json.loads(shown.out)["model"] == "atem/nano"
+    assert "a context of 2048 tokens is short for opencode" in shown.err
+
+
 def test_a_client_that_is_not_known_is_refused(capfd):
     assert main(["--print-client", "emacs"]) == 2
     assert "'codex', 'opencode', 'claude', 'openai'" in capfd.readouterr().err

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from ...output import note
 from .claude import claude
 from .codex import codex
 from .endpoint import Endpoint, endpoint_of
@@ -30,11 +31,23 @@ CLIENTS: Final[dict[str, Callable[[Endpoint], str]]] = {
 }
 """Client -> what is printed for it."""
 
+AGENTS: Final = ("codex", "opencode", "claude")
+NEEDED: Final = 16_384
+"""Tokens of context. Their first requests have 14,000 (Codex) to 49,000 (Claude Code) characters
+of JSON."""
+
 
 def client_text(client: str, settings: Settings) -> str:
     """The configuration of ``client`` for a server with these settings.
 
-    Raises OptionError where they don't say the address, and what opening the
-    engine raises where they don't say the model.
+    It is said if the context can't hold what an agent sends before anything was
+    said. Raises OptionError where they don't say the address, and what opening
+    the engine raises where they don't say the model.
     """
-    return CLIENTS[client](endpoint_of(settings))
+    endpoint = endpoint_of(settings)
+    if client in AGENTS and endpoint.context < NEEDED:
+        note(
+            f"atem-serve: a context of {endpoint.context} tokens is short for {client}, whose "
+            "instructions and tools alone are several thousand\n"
+        )
+    return CLIENTS[client](endpoint)
