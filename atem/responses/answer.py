@@ -125,9 +125,15 @@ def answer(
     def written(ask: Ask, room: int | None) -> Writing:
         return Writing(ask, engine, builder, channel=ask.channel(engine.info), room=room)
 
-    tells_model = on_rejected == "retry"
     return turn_by_turn(
-        ask, written, builder, clock, retries=retries, tells_model=tells_model, blobs=blobs
+        ask,
+        written,
+        builder,
+        clock,
+        retries=retries,
+        tells_model=on_rejected == "retry",
+        constrained="grammar" in engine.info.features,
+        blobs=blobs,
     )
 
 
@@ -139,13 +145,17 @@ def turn_by_turn(
     *,
     retries: int = 0,
     tells_model: bool = False,
+    constrained: bool = False,
     blobs: Blobs | None = None,
 ) -> Generator[Batch, None, None]:
     """What :func:`answer` does, with turns that ``writes`` gives for an Ask and its room in tokens.
 
+    ``constrained`` says that they are held to a grammar while they are written.
     The first is asked for by this call. Raises ApiError.
     """
-    run = _Run(ask, writes, builder, clock, retries=retries, tells_model=tells_model)
+    run = _Run(
+        ask, writes, builder, clock, retries=retries, tells_model=tells_model, holds=not constrained
+    )
     try:
         run.begin()
     except EngineError as error:
@@ -165,6 +175,7 @@ class _Run:
         *,
         retries: int,
         tells_model: bool,
+        holds: bool,
     ) -> None:
         self.ask = ask
         self.writes = writes
@@ -172,6 +183,7 @@ class _Run:
         self.clock = clock
         self.retries = retries
         self.tells_model = tells_model
+        self.holds = holds
         self.searches = MAX_SEARCHES
         self.writing: OneTurn | None = None
         self.held = Held(holds=False)
@@ -184,7 +196,7 @@ class _Run:
         builder.on_rejected = "drop" if self.tells_model and self.retries else "message"
         self.calls, self.found = len(builder.calls), len(builder.searches)
         self.rejected = len(builder.rejections)
-        self.held = Held(holds="format" in ask.must)
+        self.held = Held(holds="format" in ask.must and self.holds)
         self.writing = self.writes(ask, self._room())
 
     def _room(self) -> int | None:
@@ -300,7 +312,8 @@ class _Run:
             failure = NO_CALL
         elif faults and not rejections:
             failure = UNFIT.format("; ".join(faults))
-        if self.retries > 0 and (failure or (rejections and self.tells_model)):
+        told = bool(faults) and not self.held.holds  # and can't be taken back
+        if self.retries > 0 and not told and (failure or (rejections and self.tells_model)):
             self.retries -= 1
             self.builder.untold.clear()
             answers = self._results(turn, {}) or [_system(self._request(faults))]

@@ -1,4 +1,4 @@
-"""An answer that must fit a format is held until it is known to fit.
+"""An answer that must fit a format is held until it is known to fit, but where a grammar makes it.
 
 Rules: nothing that follows it overtakes it, so that the order is the model's. A
 call shows that it was no answer, and lets it go (responses.md 1.8: calls first,
@@ -26,14 +26,14 @@ class Held:
     """Passes events on, or holds them; ``holds`` says whether it ever does."""
 
     def __init__(self, *, holds: bool) -> None:
-        self._holds = holds
+        self.holds = holds
         self._waiting: list[Told] = []
 
     def take(self, told: Told) -> list[Told]:
         """What may be passed on now."""
         if isinstance(told.event, CallEnd):
             return [*self.release(), told]
-        if self._holds and (self._waiting or isinstance(told.event, ContentDelta)):
+        if self.holds and (self._waiting or isinstance(told.event, ContentDelta)):
             self._waiting.append(told)
             return []
         return [told]
