@@ -273,8 +273,15 @@ def test_a_schema_of_a_later_version_is_refused(postgres):
     several([postgres.make(name=name)], scenario)
 
 
-def test_redis_itself_forgets_what_nobody_drops(redis):
-    bounds, name = Bounds(seconds=100, log_seconds=50), redis.name()
+def test_redis_itself_forgets_what_nobody_drops_and_then_it_is_not_counted_any_more(redis):
+    bounds, name, now = Bounds(seconds=100, log_seconds=50), redis.name(), [1000.0]
+
+    async def forget(store):
+        await store._redis.delete(*await store._redis.keys(f"{name}:*:t:*"))
+        now[0] += 101
+        expired, size = await store.expire(), await store.size()
+        left = sorted(key.decode() for key in await store._redis.keys(f"{name}:*"))
+        return expired, size, left
 
     async def lives(store):
         keys = sorted(await store._redis.keys(f"{name}:*:t:*"))
@@ -285,9 +292,10 @@ def test_redis_itself_forgets_what_nobody_drops(redis):
         await store.append_events("t", "a", [{"sequence_number": 0}])
         before = await lives(store)
         await store.put(record("a", item_ids=("m",)))
-        return before, await lives(store)
+        return before, await lives(store), await forget(store)
 
-    before, after = several([redis.make(bounds, lambda: 1000.0, name=name)], scenario)
+    before, after, rest = several([redis.make(bounds, lambda: now[0], name=name)], scenario)
+    assert rest == (1, 0, [f"{name}:bytes", f"{name}:put"])
     assert set(before.values()) == {-1}
     assert (
         before.keys()

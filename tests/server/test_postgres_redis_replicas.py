@@ -6,6 +6,8 @@ import pytest
 
 from tests.server.replicas import check_a_kill, replicas
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def store(database):
@@ -13,7 +15,6 @@ def store(database):
     return ("--store", database.kind, "--store-url", database.url, "--store-name", database.name())
 
 
-@pytest.mark.slow
 def test_a_response_is_gone_on_from_followed_and_cancelled_on_the_other_server(tmp_path, store):
     with replicas(tmp_path, store) as (one, two):
         first = one.create("short")
@@ -24,6 +25,5 @@ def test_a_response_is_gone_on_from_followed_and_cancelled_on_the_other_server(t
         assert one.follow(second) == two.follow(second)
 
 
-@pytest.mark.long
 def test_no_response_is_lost_when_its_server_is_killed(tmp_path, store):
     check_a_kill(tmp_path, store)

@@ -1,9 +1,8 @@
 """The store in PostgreSQL, which several servers share.
 
-Rules: one statement, or one transaction, for each call. The tables are made by
-whichever server comes first, in a schema of their own. Bytes are counted by the
-database, in several rows, so that servers don't wait for each other; who holds
-one of these rows waits for nothing else, so that nobody waits for ever.
+Rules: a call is one statement (:mod:`.postgres_sql`), and room is made behind it
+by another. The tables are made by whichever server comes first, in a schema of
+their own.
 """
 
 from __future__ import annotations
@@ -17,6 +16,22 @@ from ...errors import MissingExtra, OptionError
 from .growth import Growth
 from .interface import Bounds
 from .network import CONNECTIONS, POLL, SECONDS, StoreUnreachable, check, key_of
+from .postgres_sql import (
+    APPEND,
+    CANCEL,
+    DELETE,
+    EVENTS,
+    EXPIRE,
+    EXPIRE_LOGS,
+    FIND,
+    GET,
+    PUT,
+    RENEW,
+    SCHEMA,
+    SWAP,
+    SWAP_NEW,
+    TAKE_OVER,
+)
 from .record import Record, pack, unpack
 
 if TYPE_CHECKING:
@@ -27,161 +42,6 @@ if TYPE_CHECKING:
 VERSION: Final = 1
 LOCK: Final = 0x6174656D
 """Names the advisory locks of this program."""
-
-SCHEMA: Final = """
-CREATE SEQUENCE put;
-CREATE TABLE records (
-    tenant text NOT NULL, id text NOT NULL, put bigint NOT NULL DEFAULT nextval('put'),
-    created double precision NOT NULL, touched double precision NOT NULL,
-    open boolean NOT NULL, owner text NOT NULL, until double precision NOT NULL,
-    ending boolean NOT NULL DEFAULT false, body bytea NOT NULL, items text[] NOT NULL,
-    PRIMARY KEY (tenant, id));
-CREATE INDEX records_put ON records (put) WHERE NOT open;
-CREATE INDEX records_created ON records (created) WHERE NOT open;
-CREATE INDEX records_until ON records (until) WHERE open;
-CREATE INDEX records_items ON records USING gin (items);
-CREATE TABLE events (
-    tenant text NOT NULL, id text NOT NULL, number bigint NOT NULL, body bytea NOT NULL,
-    PRIMARY KEY (tenant, id, number),
-    FOREIGN KEY (tenant, id) REFERENCES records ON DELETE CASCADE);
-CREATE TABLE total (slot integer PRIMARY KEY, bytes bigint NOT NULL);
-INSERT INTO total SELECT slot, 0 FROM generate_series(0, 15) AS slot;
-CREATE TABLE version (number integer NOT NULL);
-
-CREATE FUNCTION count_bytes() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE change bigint := 0;
-BEGIN
-    IF TG_OP <> 'DELETE' THEN
-        change := change + coalesce((SELECT sum(length(body)) FROM added), 0);
-    END IF;
-    IF TG_OP <> 'INSERT' THEN
-        change := change - coalesce((SELECT sum(length(body)) FROM removed), 0);
-    END IF;
-    UPDATE total SET bytes = bytes + change WHERE slot = pg_backend_pid() % 16 AND change <> 0;
-    RETURN NULL;
-END $$;
-CREATE TRIGGER added AFTER INSERT ON records REFERENCING NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION count_bytes();
-CREATE TRIGGER changed AFTER UPDATE ON records
-    REFERENCING NEW TABLE AS added OLD TABLE AS removed
-    FOR EACH STATEMENT EXECUTE FUNCTION count_bytes();
-CREATE TRIGGER removed AFTER DELETE ON records REFERENCING OLD TABLE AS removed
-    FOR EACH STATEMENT EXECUTE FUNCTION count_bytes();
-CREATE TRIGGER added AFTER INSERT ON events REFERENCING NEW TABLE AS added
-    FOR EACH STATEMENT EXECUTE FUNCTION count_bytes();
-CREATE TRIGGER removed AFTER DELETE ON events REFERENCING OLD TABLE AS removed
-    FOR EACH STATEMENT EXECUTE FUNCTION count_bytes();
-
-CREATE FUNCTION make_room(most bigint, of_tenant text, of_id text) RETURNS void
-LANGUAGE plpgsql AS $$
-BEGIN
-    IF (SELECT sum(bytes) FROM total) > most THEN
-        LOCK TABLE version IN EXCLUSIVE MODE;  -- one server at a time, or each drops as much
-        WHILE (SELECT sum(bytes) FROM total) > most LOOP
-            DELETE FROM records WHERE (tenant, id) IN (
-                SELECT tenant, id FROM records
-                WHERE NOT open AND (tenant, id) <> (of_tenant, of_id)
-                ORDER BY put LIMIT 1 FOR UPDATE SKIP LOCKED);
-            EXIT WHEN NOT FOUND;
-        END LOOP;
-    END IF;
-END $$;
-"""
-
-# A record's version is the number of its last put, or of its last change of hands.
-INSERT: Final = """
-INSERT INTO records (tenant, id, created, touched, open, owner, until, body, items)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-ON CONFLICT (tenant, id) DO
-"""
-PUT: Final = f"""
-{INSERT} UPDATE SET
-    put = excluded.put, created = excluded.created, touched = excluded.touched,
-    open = excluded.open, owner = excluded.owner, until = excluded.until, ending = false,
-    body = excluded.body, items = excluded.items
-"""
-# New ones are let in and others changed by two statements: one that does both could bring back what
-# is deleted at the same moment.
-SWAPPED: Final = """
-RETURNING tenant, id, put),
-logged AS (
-    INSERT INTO events
-    SELECT tenant, id, number, event
-    FROM kept, unnest($10::bigint[], $11::bytea[]) AS new (number, event)
-    ON CONFLICT DO NOTHING)
-SELECT put FROM kept
-"""
-SWAP_NEW: Final = f"WITH kept AS ({INSERT} NOTHING {SWAPPED}"
-SWAP: Final = f"""
-WITH kept AS (
-    UPDATE records SET
-        put = nextval('put'), created = $3, touched = $4, open = $5, owner = $6, until = $7,
-        ending = ending AND $5, body = $8, items = $9
-    WHERE tenant = $1 AND id = $2 AND put = $12
-{SWAPPED}
-"""  # noqa: S608 (constants)
-GET: Final = """
-SELECT created, open, owner, put, body FROM records
-WHERE tenant = $1 AND id = $2 AND (open OR created > $3)
-"""
-FIND: Final = """
-SELECT created, open, owner, put, body FROM records
-WHERE tenant = $1 AND items @> ARRAY[$2::text] AND (open OR created > $3)
-ORDER BY put DESC LIMIT 1
-"""
-DELETE: Final = """
-DELETE FROM records WHERE tenant = $1 AND id = $2 RETURNING open OR created > $3
-"""
-# The lock waits for a change of hands that has begun: nothing is added behind it.
-APPEND: Final = """
-WITH held AS (
-    SELECT tenant, id FROM records WHERE tenant = $1 AND id = $2 AND owner = $3
-    FOR NO KEY UPDATE),
-logged AS (
-    INSERT INTO events
-    SELECT tenant, id, number, event
-    FROM held, unnest($4::bigint[], $5::bytea[]) AS new (number, event)
-    ON CONFLICT DO NOTHING)
-SELECT count(*) FROM held
-"""
-EVENTS: Final = """
-SELECT events.body FROM events JOIN records USING (tenant, id)
-WHERE tenant = $1 AND id = $2 AND number > $3 AND (open OR created > $5)
-ORDER BY number LIMIT $4
-"""
-# Those who lock several rows do it in one order, so that they can't wait for each other.
-RENEW: Final = """
-WITH held AS (
-    SELECT tenant, id FROM records
-    JOIN unnest($3::text[], $4::text[]) AS wanted (tenant, id) USING (tenant, id)
-    WHERE open AND owner = $1 ORDER BY tenant, id FOR NO KEY UPDATE OF records)
-UPDATE records SET until = $2
-FROM held WHERE (records.tenant, records.id) = (held.tenant, held.id)
-RETURNING records.tenant, records.id, ending
-"""
-CANCEL: Final = """
-UPDATE records SET ending = true WHERE tenant = $1 AND id = $2 AND open RETURNING true
-"""
-TAKE_OVER: Final = """
-WITH late AS (
-    SELECT tenant, id FROM records
-    WHERE open AND until <= $2 ORDER BY tenant, id FOR NO KEY UPDATE)
-UPDATE records SET owner = $1, until = $3, put = nextval('put')
-FROM late WHERE (records.tenant, records.id) = (late.tenant, late.id)
-RETURNING created, open, owner, put, body
-"""
-EXPIRE: Final = """
-WITH old AS (
-    SELECT tenant, id FROM records WHERE NOT open AND created <= $1 FOR UPDATE SKIP LOCKED),
-gone AS (
-    DELETE FROM records USING old WHERE (records.tenant, records.id) = (old.tenant, old.id)
-    RETURNING 1)
-SELECT count(*) FROM gone
-"""
-EXPIRE_LOGS: Final = """
-DELETE FROM events USING records
-WHERE (events.tenant, events.id) = (records.tenant, records.id) AND NOT open AND touched < $1
-"""
 
 
 class PostgresStore:

@@ -1,9 +1,8 @@
 """The store in Redis, which several servers share; event logs are streams.
 
-Rules: each call that changes something is one script, which Redis runs alone.
-Redis drops what is too old by itself, some time after this program would have,
-so that nothing stays of servers that never came back. All keys begin with one
-name; one Redis keeps them all (no cluster).
+Rules: each call that changes something is one script (:mod:`.redis_lua`). Redis
+drops what is too old by itself, some time after this program would have, so that
+nothing stays of servers that never came back.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from .growth import Growth
 from .interface import Bounds
 from .network import CONNECTIONS, POLL, SECONDS, StoreUnreachable, check, key_of
 from .record import Record, pack, unpack
+from .redis_lua import SCRIPTS
 
 if TYPE_CHECKING:
     import asyncio
@@ -30,175 +30,6 @@ GRACE: Final = 86400.0
 PAGE: Final = 500
 """Records that one script drops; others wait for it."""
 
-# KEYS[1] is the name before all keys. A member is "tenant:id". Of a record there are
-#   record:MEMBER   hash: created, open, owner, version, ending, body, items (spaces between)
-#   log:MEMBER      stream: the event of number N is N+1-0
-#   item:TENANT:ID  the member that was last put with this item
-# and of all together
-#   put, bytes      counters
-#   sizes, logs     hashes: bytes of each record, of each log
-#   leases          zset of the open ones, by when their lease runs out
-#   order, created  zsets of the closed ones; touched, of those that have a log
-# A version is the number of the last put, or of the last change of hands.
-COMMON: Final = """
-local name = KEYS[1]
-local function at(kind, member)
-    return name .. ':' .. kind .. (member and ':' .. member or '')
-end
-local function count(kind, member, change)
-    redis.call('HINCRBY', at(kind), member, change)
-    redis.call('INCRBY', at('bytes'), change)
-end
-local function clear(kind, member)
-    local size = redis.call('HGET', at(kind), member)
-    if size then
-        redis.call('HDEL', at(kind), member)
-        redis.call('DECRBY', at('bytes'), size)
-    end
-end
-local function forget(member)
-    for item in string.gmatch(redis.call('HGET', at('record', member), 'items') or '', '%S+') do
-        if redis.call('GET', at('item', item)) == member then
-            redis.call('DEL', at('item', item))
-        end
-    end
-    redis.call('DEL', at('record', member))
-    redis.call('ZREM', at('leases'), member)
-    redis.call('ZREM', at('order'), member)
-    redis.call('ZREM', at('created'), member)
-    clear('sizes', member)
-end
-local function drop_log(member)
-    redis.call('DEL', at('log', member))
-    redis.call('ZREM', at('touched'), member)
-    clear('logs', member)
-end
-local function drop(member)
-    forget(member)
-    drop_log(member)
-end
-local function seen(member, oldest)
-    local created, open = unpack(redis.call('HMGET', at('record', member), 'created', 'open'))
-    return created and (open == '1' or tonumber(created) > oldest)
-end
-"""
-
-LOG: Final = """
-local function append(member, first)
-    local log = at('log', member)
-    local last = redis.call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
-    last = last and tonumber(string.match(last[1], '%d+')) or 0
-    for place = first, #ARGV, 2 do
-        if tonumber(ARGV[place]) > last then
-            redis.call('XADD', log, ARGV[place] .. '-0', 'e', ARGV[place + 1])
-            count('logs', member, #ARGV[place + 1])
-        end
-    end
-end
-"""
-PUT: Final = """
-local member, expected, created, open, owner, body, items = unpack(ARGV, 1, 7)
-local touched, ends, most, lives, log_lives = unpack(ARGV, 8, 12)
-local record, log = at('record', member), at('log', member)
-local before, ending = unpack(redis.call('HMGET', record, 'version', 'ending'))
-if expected ~= '' and tonumber(expected) ~= tonumber(before or 0) then return 0 end
-if expected == '' or open == '0' then ending = '0' end
-local version = redis.call('INCR', at('put'))
-forget(member)
-redis.call('HSET', record, 'created', created, 'open', open, 'owner', owner, 'version', version,
-    'ending', ending or '0', 'body', body, 'items', items)
-count('sizes', member, #body)
-for item in string.gmatch(items, '%S+') do
-    redis.call('SET', at('item', item), member)
-end
-append(member, 13)
-if open == '1' then
-    redis.call('ZADD', at('leases'), ends, member)
-    redis.call('ZREM', at('touched'), member)
-    redis.call('PERSIST', log)
-else
-    redis.call('ZADD', at('order'), version, member)
-    redis.call('ZADD', at('created'), created, member)
-    redis.call('PEXPIRE', record, lives)
-    for item in string.gmatch(items, '%S+') do
-        redis.call('PEXPIRE', at('item', item), lives)
-    end
-    if redis.call('PEXPIRE', log, log_lives) == 1 then
-        redis.call('ZADD', at('touched'), touched, member)
-    end
-end
-while tonumber(redis.call('GET', at('bytes'))) > tonumber(most) do
-    local oldest = redis.call('ZRANGE', at('order'), 0, 1)
-    local victim = oldest[1] ~= member and oldest[1] or oldest[2]
-    if not victim then break end
-    drop(victim)
-end
-return version
-"""
-DELETE: Final = """
-local was = seen(ARGV[1], tonumber(ARGV[2]))
-drop(ARGV[1])
-return was and 1 or 0
-"""
-APPEND: Final = """
-local member, owner, touched, log_lives = unpack(ARGV, 1, 4)
-local open, held = unpack(redis.call('HMGET', at('record', member), 'open', 'owner'))
-if held ~= owner then return 0 end
-append(member, 5)
-if open == '0' and redis.call('PEXPIRE', at('log', member), log_lives) == 1 then
-    redis.call('ZADD', at('touched'), 'NX', touched, member)
-end
-return 1
-"""
-RENEW: Final = """
-local held = {}
-for place = 3, #ARGV do
-    local open, owner, ending = unpack(
-        redis.call('HMGET', at('record', ARGV[place]), 'open', 'owner', 'ending'))
-    if open == '1' and owner == ARGV[1] then
-        redis.call('ZADD', at('leases'), ARGV[2], ARGV[place])
-        table.insert(held, tonumber(ending))
-    else
-        table.insert(held, -1)
-    end
-end
-return held
-"""
-CANCEL: Final = """
-if redis.call('HGET', at('record', ARGV[1]), 'open') ~= '1' then return 0 end
-redis.call('HSET', at('record', ARGV[1]), 'ending', 1)
-return 1
-"""
-TAKE_OVER: Final = """
-local taken = {}
-for _, member in ipairs(redis.call('ZRANGEBYSCORE', at('leases'), '-inf', ARGV[2])) do
-    local record = at('record', member)
-    redis.call('HSET', record, 'owner', ARGV[1], 'version', redis.call('INCR', at('put')))
-    redis.call('ZADD', at('leases'), ARGV[3], member)
-    table.insert(
-        taken, redis.call('HMGET', record, 'created', 'open', 'owner', 'version', 'body'))
-end
-return taken
-"""
-EXPIRE: Final = """
-local old = redis.call('ZRANGEBYSCORE', at('created'), '-inf', ARGV[1], 'LIMIT', 0, ARGV[3])
-for _, member in ipairs(old) do drop(member) end
-local silent = redis.call(
-    'ZRANGEBYSCORE', at('touched'), '-inf', '(' .. ARGV[2], 'LIMIT', 0, ARGV[3])
-for _, member in ipairs(silent) do drop_log(member) end
-return {#old, #silent}
-"""
-
-
-SCRIPTS: Final = {
-    "put": COMMON + LOG + PUT,
-    "append": COMMON + LOG + APPEND,
-    "delete": COMMON + DELETE,
-    "renew": COMMON + RENEW,
-    "cancel": COMMON + CANCEL,
-    "take_over": COMMON + TAKE_OVER,
-    "expire": COMMON + EXPIRE,
-}
 FIELDS: Final = ("created", "open", "owner", "version", "body")
 
 
