@@ -45,8 +45,8 @@ class OneTurn(Protocol):
 
     finish: Finish | None
 
-    def events(self) -> Iterator[Told]:
-        """What it brings, event by event."""
+    def events(self) -> Iterator[Told | None]:
+        """What it brings, event by event; None where nothing has come yet."""
 
     def turn(self) -> Turn:
         """What was written so far."""
@@ -212,7 +212,7 @@ class _Run:
             yield self.builder.start()
             while self.writing is not None:
                 writing, self.writing = self.writing, None
-                yield from filter(None, self._written(writing))
+                yield from self._written(writing)
                 yield from filter(None, self._concluded(writing, blobs))
         except Exception as error:  # noqa: BLE001 - the client is told, whatever it was
             self.builder.error = error
@@ -226,7 +226,11 @@ class _Run:
     def _written(self, writing: OneTurn) -> Iterator[Batch]:
         try:
             for told in writing.events():
-                yield self._fed(self.held.take(told))
+                if told is None:
+                    yield []
+                    continue
+                if batch := self._fed(self.held.take(told)):
+                    yield batch
                 if self._enough() or self.ask.prewarm:
                     writing.finish = "stop"
                     break

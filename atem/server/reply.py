@@ -1,4 +1,4 @@
-"""One response being written: a thread generates, the loop reads.
+"""One response being written: the engine's steps in, events out.
 
 Rules: a reply is driven to its end whether somebody reads it or not, and its
 last event is always ``response.completed``, ``incomplete`` or ``failed``. It is
@@ -10,13 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..responses.answer import answer, new_builder
 from ..responses.faults import ApiError
 from ..responses.running.failures import failure_of
-from .handover import Handover
+from .feed import Feed
 from .interrupt import Interrupt, Interruptible
 from .keeping import CONTINUED, record_of
 from .mailbox import Mailbox
@@ -33,7 +32,7 @@ Event: TypeAlias = dict[str, Any]
 
 TERMINAL: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
 MOST: Final = 64
-"""Batches between thread and loop, and events that wait for the reader."""
+"""Events that wait for the reader."""
 
 DRAINED: Final = ("server_error", "The server is shutting down; please send the request again.")
 
@@ -64,7 +63,7 @@ class Reply:
         self._near = near
         self._engine = Interruptible(service.engine)
         self._place: Place | None = None
-        self._handover: Handover[list[Event]] | None = None
+        self._feed: Feed | None = None
         self._failure: BaseException | None = None
         self._end: tuple[str, str] | None = None
         self._mailbox = Mailbox(MOST)
@@ -95,8 +94,8 @@ class Reply:
         self._end = self._end or failure
         if self._place is not None and self._place.waits:
             self._place.leave()
-        if self._handover is not None:
-            self._handover.close()
+        if self._feed is not None:
+            self._feed.stop()
         self._engine.stop()
         self.service.spawn(asyncio.to_thread(self._engine.cut))
 
@@ -140,30 +139,35 @@ class Reply:
             self.service.ended(self)
 
     async def _generated(self) -> AsyncGenerator[list[Event], None]:
-        handover: Handover[list[Event]] = Handover(MOST, self.service.settings.slow_reader_seconds)
-        self._handover = handover
-        worker = self.service.work(self._work, handover)
-        while batches := await handover.take():
-            yield [event for batch in batches for event in batch]
-        await worker
-
-    def _work(self, handover: Handover[list[Event]]) -> None:
-        """In a thread: generate."""
+        service = self.service
+        feed = Feed(self._engine, service.submit, service.settings.slow_reader_seconds)
+        self._feed = feed
         try:
-            with closing(self._answer()) as batches:
-                for batch in batches:
-                    handover.put(batch)
+            batches = await service.work(self._answer, feed)
+            while (batch := await self._batch(feed, batches)) is not None:
+                if batch:
+                    yield batch
         except Interrupt:
             pass
         except Exception as error:  # noqa: BLE001 - told to the client, whatever it was
             self._failure = error
-        finally:
-            handover.end()
+        await feed.ended()
 
-    def _answer(self) -> Generator[list[Event], None, None]:
+    async def _batch(
+        self, feed: Feed, batches: Generator[list[Event], None, None]
+    ) -> list[Event] | None:
+        """The next events, none if the engine has nothing yet, None at the end."""
+        if not feed.flows:
+            return await self.service.work(_next, batches)
+        batch = next(batches, None)
+        if batch == []:
+            await feed.wait()
+        return batch
+
+    def _answer(self, feed: Feed) -> Generator[list[Event], None, None]:
         return answer(
             self.ask,
-            self.service.live.watched(self._engine, self),
+            self.service.live.watched(feed, self),
             self.builder,
             clock=lambda: int(time.time()),
             on_rejected=self.service.settings.on_rejected,
@@ -211,3 +215,7 @@ class Reply:
         """Add it to its conversation, if it came to a good end."""
         if self.ask.conversation and self.response["status"] in CONTINUED:
             await self.service.add(self)
+
+
+def _next(batches: Generator[list[Event], None, None]) -> list[Event] | None:
+    return next(batches, None)

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 import traceback
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -87,7 +87,7 @@ class Service:
         self.owner = new_id("server")
         self._idle = asyncio.Event()
         self.started = time.time()
-        self._workers = ThreadPoolExecutor(running, "atem-engine")
+        self._workers = ThreadPoolExecutor(2 * running, "atem-engine")
         self._tasks: set[asyncio.Task[Any]] = set()
 
     async def open(self) -> None:
@@ -219,6 +219,10 @@ class Service:
     def work(self, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
         """Run ``function`` in a thread of the engine's."""
         return asyncio.get_running_loop().run_in_executor(self._workers, function, *arguments)
+
+    def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
+        """As ``work``, from any thread."""
+        return self._workers.submit(function, *arguments)
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run ``work`` beside everything else; what it raises is reported."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...runtime.stops import StopStrings
 from ...wire import Piece
+from .idle import IDLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,6 +26,9 @@ def stopped(
     """``steps`` up to the first of ``stops``, which is left out."""
     search = StopStrings(stops)
     for step in steps:
+        if step is IDLE:
+            yield step
+            continue
         shown = search.take(_pieces(step, tokenizer))
         if step.finish and not search.found:
             shown += search.flush()

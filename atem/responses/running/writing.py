@@ -14,6 +14,7 @@ from ...parser.events import ContentDelta
 from ...parser.fold import collect
 from .. import ids
 from .held import Told
+from .idle import IDLE
 from .logprobs import Logprobs
 from .meter import Meter
 from .stopped import stopped
@@ -70,9 +71,12 @@ class Writing:
             self._steps = stopped(steps, ask.stop, self._tokenizer)
         self._engine_steps = steps
 
-    def events(self) -> Iterator[Told]:
-        """What it brings, event by event."""
+    def events(self) -> Iterator[Told | None]:
+        """What it brings, event by event; None where the engine has nothing yet (IDLE)."""
         for step in self._steps:
+            if step is IDLE:
+                yield None
+                continue
             yield from self._told(step)
             if step.finish is not None:
                 self.finish = step.finish
