@@ -16,9 +16,15 @@ from atem.cli.serve import main
 from atem.cli.serve.print_client import CLIENTS, client_text
 from atem.errors import OptionError
 from atem.server.settings import Settings
+from tests.golden.expectation import ROOT
 from tests.server.running import HELLO, running
 
 KEY = "sesame-open-123"
+TITLES = {
+    "@openai/codex": "Codex CLI",
+    "opencode-ai": "opencode",
+    "@anthropic-ai/claude-code": "Claude Code",
+}
 
 
 def printed(client, **settings):
@@ -174,6 +180,13 @@ def test_a_context_that_an_agent_does_not_fit_into_is_told_beside_what_is_printe
     shown = capfd.readouterr()
     assert json.loads(shown.out)["model"] == "atem/nano"
     assert "a context of 2048 tokens is short for opencode" in shown.err
+
+
+def test_the_page_has_the_versions_that_are_driven():
+    installed = json.loads((ROOT / "tests/clients/node/package.json").read_text())["dependencies"]
+    page = (ROOT / "docs" / "clients.md").read_text()
+    for name, version in installed.items():
+        assert f"| {TITLES[name]} | {version} |" in page
 
 
 def test_a_client_that_is_not_known_is_refused(capfd):

@@ -1,7 +1,6 @@
 """opencode: its ``opencode.json``, with the server behind both kinds of provider.
 
-Rules: "atem" speaks the Responses API and keeps the reasoning between turns;
-"atem-chat" speaks Chat Completions. Over Responses reasoning is shown only as
+Rules: "atem" speaks the Responses API, "atem-chat" Chat Completions. Over Responses reasoning is shown only as
 the summary that opencode has to be told to ask for.
 """
 
