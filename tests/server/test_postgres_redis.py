@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import sys
+import time
+from dataclasses import replace
 
 import asyncpg
 import pytest
@@ -83,6 +86,53 @@ def test_the_bound_and_the_count_hold_when_several_stores_write_at_once(database
     assert 1500 < size <= 3000
     assert kept > 5
     assert empty == 0
+
+
+def calls(store, draw):
+    """Any call, at random."""
+    key, owner = f"r{draw.randrange(9)}", f"o{draw.randrange(3)}"
+    events = [{"sequence_number": draw.randrange(99)}]
+    items = tuple(f"i{draw.randrange(9)}" for _ in range(3))
+    body = {"text": "y" * draw.randrange(500)}
+    made = record(key, body=body, open=draw.random() < 0.5, owner=owner, item_ids=items)
+
+    async def swap():
+        found = await store.get("t", key)
+        await store.swap(replace(made, version=found.version if found else 0), events)
+
+    return draw.choice(
+        [
+            lambda: store.put(made),
+            swap,
+            lambda: store.append_events("t", key, events, owner),
+            lambda: store.delete("t", key),
+            lambda: store.renew(owner, [("t", f"r{number}") for number in range(9)]),
+            lambda: store.take_over(owner),
+            store.expire,
+            lambda: store.cancel("t", key),
+            lambda: store.find("t", items[0]),
+        ]
+    )
+
+
+def test_whatever_several_stores_do_at_once_no_call_fails_and_all_bytes_are_counted(database):
+    name, bounds = database.name(), {"seconds": 0.5, "bytes": 3000, "log_seconds": 0.1}
+    clock = lambda: 1000 + time.monotonic() - began  # noqa: E731
+    stores = [database.made(clock, name, lease_seconds=0.02, **bounds) for _ in range(4)]
+    began = time.monotonic()
+
+    async def work(store, seed):
+        draw = random.Random(seed)
+        while time.monotonic() < began + 1:
+            await calls(store, draw)()
+
+    async def scenario(*stores):
+        await asyncio.gather(*(work(store, seed) for seed in range(3) for store in stores))
+        for number in range(9):
+            await stores[0].delete("t", f"r{number}")
+        return await stores[1].size()
+
+    assert several(stores, scenario) == 0
 
 
 def test_once_a_record_is_taken_over_its_log_grows_by_no_one_elses_hand(database):
