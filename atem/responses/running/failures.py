@@ -42,6 +42,15 @@ def failure_of(error: BaseException) -> Failure:
     return Failure(SERVER, str(error) if isinstance(error, AtemError) else UNKNOWN)
 
 
+def status_of(error: BaseException) -> ApiError:
+    """What a response in one piece is answered with that ended in ``error``."""
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, EngineError) and not isinstance(error, Unsupported):
+        return refusal_of(error)
+    return server_error(failure_of(error).message)
+
+
 def refusal_of(error: EngineError) -> ApiError:
     """What a request is refused with that the engine refuses."""
     text = str(error)
