@@ -1,7 +1,8 @@
 """opencode: its ``opencode.json``, with the server behind both kinds of provider.
 
-Rules: "atem" speaks the Responses API, "atem-chat" Chat Completions. Over Responses reasoning is shown only as
-the summary that opencode has to be told to ask for.
+Rules: "atem" speaks the Responses API, "atem-chat" Chat Completions. Over
+Responses reasoning is shown only as the summary that opencode has to be told to
+ask for.
 """
 
 from __future__ import annotations
