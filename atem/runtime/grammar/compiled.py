@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 MAX_REASON: Final = 200
 _PLACE: Final = re.compile(r"^(at \d+\(\d+\): )?(failed to compile JSON schema: )?")
 
+MAX_COPIES: Final = 64
+"""Messages that share the states of one matcher; what they add to is limited."""
+
 _LIMITS: Final = {"max_lexer_states": 100_000, "verbose_errors": False}
 """About 200 MB at the very most; errors without the grammar in them."""
 
@@ -61,13 +64,22 @@ class Compiled:
         self.free |= {wire.SELF} | ({wire.USER} if grammar.answer == TEXT else set())
         self._grammar, self._tokenizer, self._view = grammar, tokenizer, view
         self._matchers: dict[bool, Any] = {}
+        self._copies = 0
         self.opening(thinking=True)
 
     def opening(self, *, thinking: bool) -> Any:
         """A matcher before the ``<|start|>`` of a message; to ``self`` only with ``thinking``."""
-        if thinking not in self._matchers:
-            self._matchers[thinking] = self._matcher(thinking=thinking)
-        return self._matchers[thinking].deep_copy()
+        self._copies += 1
+        if self._copies > MAX_COPIES:
+            self.renew()
+        matcher = self._matchers.get(thinking) or self._matcher(thinking=thinking)
+        self._matchers[thinking] = matcher
+        return matcher.deep_copy()
+
+    def renew(self) -> None:
+        """Have no more in common with the copies that are out, which add to the states of all."""
+        self._matchers.clear()
+        self._copies = 0
 
     def header(self, name: str) -> list[int]:
         """The ids that open a message to ``name``."""

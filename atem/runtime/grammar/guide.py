@@ -58,6 +58,7 @@ class Guide:
         )
         self._unstopped = np.ones(vocab_size, dtype=np.bool_)
         self._unstopped[sorted(stop_ids)] = False
+        self._stops = len(stop_ids)
         self._matcher: Any = None
         self._mask: NDArray[np.bool_] | None = None
         self._reasoning = False
@@ -78,6 +79,7 @@ class Guide:
             return self._unstopped if self._reasoning and not self._said else None
         mask = self._masked
         if self._matcher.is_error() or not mask.any():
+            self._compiled.renew()
             raise EngineError(
                 "the grammar is too costly, or leads to a place where nothing may follow; simplify "
                 "it, or leave it out"
@@ -95,7 +97,7 @@ class Guide:
         """How many of the best candidates a sampler sees that wants ``need`` of them."""
         if self._matcher is not None or need is None:
             return None
-        return need if self.allowed is None else need + int(np.count_nonzero(~self._unstopped))
+        return need if self.allowed is None else need + self._stops
 
     @property
     def _masked(self) -> NDArray[np.bool_]:

@@ -282,3 +282,11 @@ def test_a_grammar_that_grows_too_costly_ends_its_own_request_and_no_other(monke
     with pytest.raises(EngineError, match="too costly"):
         list(costly)
     assert alone.ids[1:] == tuple(number for step in other for number in step.ids)
+
+
+def test_what_requests_add_to_a_grammar_does_not_add_up(monkeypatch):
+    monkeypatch.setitem(compiled._LIMITS, "max_lexer_states", 2000)
+    monkeypatch.setattr(compiled, "MAX_COPIES", 8)
+    grammar = Grammar(Form("regex", "[ab]*a[ab]{16}c"))  # a state for each end of a text
+    for seed in range(200):
+        written(DICE, grammar, seed=seed, reasoning_budget=0, max_tokens=50)
