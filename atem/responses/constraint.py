@@ -23,6 +23,8 @@ from ..runtime.grammar.compiled import fault, fault_of_all
 from ..tools.definition import CUSTOM_INPUT
 from .faults import bad_schema
 from .output.grammar import Grammar as Syntax
+from .strict_schema import strict_faults
+from .tool_echo import inner
 
 if TYPE_CHECKING:
     from .choice import Choice
@@ -85,8 +87,14 @@ def call_form(tool: Declared) -> CallForm:
 
 
 def _promised(tool: Declared) -> bool:
-    """Whether its calls are held to its declaration, whoever chose it."""
-    return tool.strict or (tool.kind == "custom" and Syntax.of(tool.raw) is not None)
+    """Whether its calls are held to its declaration, whoever chose it.
+
+    A function that doesn't say whether it is strict is, if its schema may be.
+    """
+    if tool.kind == "custom":
+        return Syntax.of(tool.raw) is not None
+    unsaid = inner(tool.raw).get("strict") is None
+    return tool.strict or (unsaid and not any(strict_faults(tool.tool.parameters or {})))
 
 
 def _answer(wanted: TextFormat) -> Form:

@@ -124,6 +124,20 @@ def test_a_strict_function_is_held_to_its_schema_and_others_to_their_names() -> 
     assert made == Grammar(TEXT, (CallForm("a"), exact))
 
 
+@pytest.mark.parametrize(
+    ("said", "exact"), [({}, True), ({"strict": None}, True), ({"strict": False}, False)]
+)
+def test_a_function_that_does_not_say_is_strict_if_its_schema_may_be(
+    said: dict[str, Any], exact: bool
+) -> None:
+    schema = record({"n": {"type": "integer"}}, additionalProperties=False)
+    made = grammar(ask(tools=[function("s", parameters=schema, **said)]))
+    assert (made is not None) == exact
+    assert (
+        grammar(ask(tools=[function("s", parameters={**schema, "required": []}, **said)])) is None
+    )
+
+
 def test_the_prompt_opens_no_channel_where_a_grammar_does() -> None:
     made = ask(tools=[function()], tool_choice="required")
     assert (made.channel(FREE), made.channel(HELD)) == ("read", None)
