@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 Event: TypeAlias = dict[str, Any]
 
 TERMINAL: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
+ADDED: Final = "response.output_item.added"
 MOST: Final = 64
 """Events that wait for the reader."""
 
@@ -51,9 +52,10 @@ class Reply:
         self.tenant = tenant
         self.kept = ask.store and service.settings.store != "off"
         self.over = False
-        self._begun = False
         self.response: dict[str, Any] = {}
         self.started = time.monotonic()
+        self.first: float | None = None
+        """When the first of the answer came."""
         self.builder = new_builder(
             ask,
             created_at=int(time.time()),
@@ -182,6 +184,7 @@ class Reply:
         error = self._failure
         if isinstance(error, ApiError):
             if not self.builder.sequence:
+                self.service.metrics.engine_error(error.__cause__)
                 raise error
             return self.builder.start() + self.builder.fail(*failure_of(error))
         if error is not None:
@@ -198,9 +201,9 @@ class Reply:
 
     async def _seen(self, events: list[Event]) -> list[Event]:
         """``events``, once what they say has been noted."""
-        if not self._begun and any(e["type"] == "response.output_item.added" for e in events):
-            self._begun = True
-            self.service.metrics.first_output(self)
+        if self.first is None and any(e["type"] == ADDED for e in events):
+            self.first = time.monotonic()
+            self.service.metrics.first_output(self, self.first)
         if events and events[-1]["type"] in TERMINAL:
             self.over = True
             self.response = events[-1]["response"]

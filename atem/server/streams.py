@@ -9,6 +9,7 @@ once.
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from .encoding import encode
@@ -16,6 +17,7 @@ from .presence import unless_gone
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Mapping
+    from contextlib import AbstractContextManager
 
     from starlette.types import Receive, Scope, Send
 
@@ -40,7 +42,10 @@ def named(event: Mapping[str, Any]) -> bytes:
 
 
 class EventStream:
-    """An answer of ``parts``; an ASGI application. ``patience`` is seconds to send a part in."""
+    """An answer of ``parts``; an ASGI application.
+
+    ``patience`` is seconds to send a part in; ``during`` is entered while it is open.
+    """
 
     def __init__(
         self,
@@ -48,9 +53,11 @@ class EventStream:
         *,
         patience: float,
         headers: Mapping[str, str] | None = None,
+        during: AbstractContextManager[object] | None = None,
     ) -> None:
         self._parts = parts
         self._patience = patience
+        self._during = during or nullcontext()
         self._since: float | None = None
         head = {**HEADERS, **(headers or {})}
         self._head = [(name.encode(), value.encode("latin-1")) for name, value in head.items()]
@@ -58,7 +65,8 @@ class EventStream:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it. Raises Gone if the client leaves or is dropped, and what comes before a part."""
         try:
-            await unless_gone(receive, self._send(send), self._stuck())
+            with self._during:
+                await unless_gone(receive, self._send(send), self._stuck())
         finally:
             await self._parts.aclose()
 

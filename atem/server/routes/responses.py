@@ -83,7 +83,12 @@ def streamed(
     service: Service, parts: AsyncGenerator[bytes, None], headers: dict[str, str]
 ) -> EventStream:
     """An answer of ``parts``."""
-    return EventStream(parts, patience=service.settings.slow_reader_seconds, headers=headers)
+    return EventStream(
+        parts,
+        patience=service.settings.slow_reader_seconds,
+        headers=headers,
+        during=service.metrics.stream("sse"),
+    )
 
 
 async def event_parts(reply: Reply) -> AsyncGenerator[bytes, None]:

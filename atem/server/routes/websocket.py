@@ -35,7 +35,8 @@ async def connect(socket: WebSocket) -> None:
         await socket.send_denial_response(answer(error.body(), status=error.status))
         return
     await socket.accept()
-    await Connection(service, socket, tenant).run()
+    with service.metrics.stream("websocket"):
+        await Connection(service, socket, tenant).run()
 
 
 def _admitted(service: Service, socket: WebSocket) -> str:
