@@ -145,10 +145,18 @@ class ClientTools:
     def with_found(self, found: Iterable[Declared]) -> ClientTools:
         """The same tools, ``found`` ones to be called, and to be shown where they were found."""
         keys = {tool.key for tool in found if tool.deferred}
-        declared = {
-            key: replace(tool, deferred=False, found=True) if key in keys else tool
-            for key, tool in self._declared.items()
-        }
+        return self._with(
+            {
+                key: replace(tool, deferred=False, found=True) if key in keys else tool
+                for key, tool in self._declared.items()
+            }
+        )
+
+    def all_shown(self) -> ClientTools:
+        """The same tools, found ones in the system text too: the searches may be gone."""
+        return self._with({key: replace(tool, found=False) for key, tool in self._declared.items()})
+
+    def _with(self, declared: Mapping[Key, Declared]) -> ClientTools:
         return ClientTools(
             declared,
             dropped=self.dropped,

@@ -49,6 +49,7 @@ def truncate(
     limit = context - min(ask.max_tokens or context // SHARE, context // SHARE, context - 1)
     if tokens <= limit:
         return ask, 0
+    ask = replace(ask, tools=ask.tools.all_shown())
     system, groups = _groups(ask.messages)
     low, high = 1, len(groups) - 1  # how many of the oldest groups go
     shorter = None

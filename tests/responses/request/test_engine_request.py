@@ -177,6 +177,19 @@ def test_truncation_leaves_out_no_more_than_it_has_to() -> None:
     assert input_tokens(one_more, TOKENIZER) + 16 > 2000
 
 
+def test_a_tool_whose_search_was_left_out_is_shown_in_the_system_text() -> None:
+    search = {"type": "tool_search_call", "call_id": "s", "arguments": {}}
+    found = {"type": "tool_search_output", "call_id": "s", "tools": [function("found_later")]}
+    items = [user(), search, found, *LONG, user("newest")]
+    tools = [{"type": "tool_search", "execution": "client"}]
+    whole = ask(items, truncation="auto", tools=tools)
+    short, dropped = truncate(whole, TOKENIZER, input_tokens(whole, TOKENIZER) * 3 // 4)
+    declared = '{"name": "found_later", '
+    assert declared not in whole.prompt().text().partition("<|eot|>")[0]
+    assert dropped > 3
+    assert declared in short.prompt().text().partition("<|eot|>")[0]
+
+
 def test_what_is_newest_stays_even_if_that_does_not_fit() -> None:
     with pytest.raises(ApiError) as caught:
         fitting(20)
