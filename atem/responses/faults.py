@@ -21,7 +21,8 @@ class ApiError(AtemError):
     """A refusal as a client sees it: HTTP ``status``, and ``body()``.
 
     ``code`` is a word or None, ``param`` the path of the field that is wrong
-    (``input[3].call_id``) or None.
+    (``input[3].call_id``) or None. ``retry_after`` is seconds until it is worth
+    another try, where that is known.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class ApiError(AtemError):
         type: str = INVALID,  # noqa: A002 - the API's name for it
         code: str | None = None,
         param: str | None = None,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -39,6 +41,7 @@ class ApiError(AtemError):
         self.type = type
         self.code = code
         self.param = param
+        self.retry_after = retry_after
 
     def body(self) -> dict[str, Any]:
         """The JSON of an HTTP answer."""
@@ -104,9 +107,11 @@ def unauthorized(message: str = "Incorrect API key provided.") -> ApiError:
     return ApiError(message, status=401, code="invalid_api_key")
 
 
-def rate_limited(message: str) -> ApiError:
-    """429: too many at once; the server adds ``Retry-After``."""
-    return ApiError(message, status=429, type=RATE, code="rate_limit_exceeded")
+def rate_limited(message: str, *, retry_after: float | None = None) -> ApiError:
+    """429: too many at once, or too often; the server adds ``Retry-After``."""
+    return ApiError(
+        message, status=429, type=RATE, code="rate_limit_exceeded", retry_after=retry_after
+    )
 
 
 def overloaded(message: str) -> ApiError:

@@ -18,6 +18,7 @@ from ..responses.faults import ApiError
 from .frame import Frame
 from .http import refused, unrouted
 from .noting import HEADERS
+from .quota import HEADERS as RATES
 from .routes import all_routes
 from .service import Service
 from .settings import Settings
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ..engine import Engine, Sampling
     from .store import Store
 
-EXPOSED = ("x-request-id", "retry-after", "openai-processing-ms", *HEADERS)
+EXPOSED = ("x-request-id", "retry-after", "openai-processing-ms", *HEADERS, *RATES)
 
 
 def create_app(

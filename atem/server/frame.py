@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.requests import Request
 
 from ..responses.ids import new_id
-from .http import refused, told
+from .http import TENANT, refused, told
 from .presence import Gone
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+    from .quota import Quota
     from .service import Service
 
 SANE_ID: Final = re.compile(r"[A-Za-z0-9_.:-]{1,100}")
@@ -41,7 +42,7 @@ class Frame:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        framed = _Framed(scope, send)
+        framed = _Framed(scope, send, self._service.quota)
         try:
             await self._app(scope, receive, framed.send)
         except Gone:
@@ -67,12 +68,14 @@ class Frame:
 class _Framed:
     """One request: ``status`` is 0 until something was sent."""
 
-    def __init__(self, scope: Scope, send: Send) -> None:
+    def __init__(self, scope: Scope, send: Send, quota: Quota) -> None:
         given = dict(scope["headers"]).get(b"x-request-id", b"").decode("latin-1")
         self.id = given if SANE_ID.fullmatch(given) else new_id("req")
         self.began = time.monotonic()
         self.status = 0
         self._send = send
+        self._scope = scope
+        self._quota = quota
 
     async def send(self, message: Message) -> None:
         """Send, with the headers that every answer has."""
@@ -84,4 +87,6 @@ class _Framed:
     def _headers(self) -> list[tuple[bytes, bytes]]:
         took = int((time.monotonic() - self.began) * 1000)
         found: dict[str, Any] = {"x-request-id": self.id, "openai-processing-ms": took}
+        if TENANT in self._scope:
+            found |= self._quota.headers(self._scope[TENANT])
         return [(name.encode(), str(value).encode()) for name, value in found.items()]

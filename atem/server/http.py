@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import Response
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
 
     from .service import Service
 
+TENANT: Final = "atem.tenant"
+"""Where a request's scope says in whose name it asks."""
+
 MESSAGES: Final = re.compile(r"(/v1)?/messages(/|$)")
-RETRY_SECONDS: Final = "2"
+RETRY_SECONDS: Final = 2.0
 INTERNAL: Final = "The server had an error; the request id tells its people where to look."
 AWAY: Final = "What the server keeps can't be reached at the moment; please try again."
 RETRIED: Final = frozenset({408, 409, 429, 500, 502, 503, 504})
@@ -72,7 +76,8 @@ def endpoint(
 
     async def guarded(request: Request) -> Any:
         service: Service = request.app.state.service
-        return await handler(Call(service, request, service.admit(request.headers)))
+        tenant = request.scope[TENANT] = service.admit(request.headers)
+        return await handler(Call(service, request, tenant))
 
     return guarded
 
@@ -87,7 +92,8 @@ def refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError)
     headers = {}
     if error.status in (429, 503):
-        headers = {"retry-after": RETRY_SECONDS, "retry-after-ms": f"{RETRY_SECONDS}000"}
+        seconds = error.retry_after or RETRY_SECONDS
+        headers = {"retry-after": f"{ceil(seconds)}", "retry-after-ms": f"{ceil(1000 * seconds)}"}
     elif error.status not in RETRIED:
         headers = {"x-should-retry": "false"}
     return answer(error_body(request.url.path, error), status=error.status, headers=headers)

@@ -125,7 +125,7 @@ class Reply:
             self._mailbox.end()
 
     async def _events(self) -> AsyncGenerator[list[Event], None]:
-        place = self._place = self.service.slots.enter()
+        place = self._place = self.service.slots.enter(self.tenant)
         self.service.began(self)
         try:
             if place.waits or self.ask.background:

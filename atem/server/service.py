@@ -29,6 +29,7 @@ from .inspector.live import Live
 from .keeping import chain, referred
 from .leases import recover, tend
 from .metrics import Metrics
+from .quota import Quota
 from .reply import DRAINED, Reply
 from .settings import DAY, NO_DATE, TODAY
 from .slots import Slots
@@ -77,7 +78,8 @@ class Service:
         self.store = store or store_of(settings)
         self.names = settings.model_name or (engine.info.model,)
         running = settings.running or _running(engine)
-        self.slots = Slots(running, settings.queue)
+        self.slots = Slots(running, settings.queue, settings.key_running)
+        self.quota = Quota(settings.key_requests)
         self.metrics = Metrics(self.slots)
         self.replies: set[Reply] = set()
         self.live = Live(settings.inspect_last)
@@ -156,6 +158,7 @@ class Service:
         """
         if self.draining:
             raise overloaded("The server is shutting down; try another, or try again later.")
+        self.quota.take(tenant)
         history, found = await self.before(body, tenant, near)
         return await asyncio.to_thread(self._read, body, history, found)
 

@@ -64,6 +64,8 @@ class Settings:
     lease_seconds: Annotated[float, "Seconds of silence that a server is taken for dead by."] = 15.0
     running: Annotated[int | None, "Generations at once; by default what the engine shares."] = None
     queue: Annotated[int, "Requests that may wait; more are answered 429."] = 64
+    key_requests: Annotated[int | None, "Requests a minute from one key; more: 429."] = None
+    key_running: Annotated[int | None, "Responses at once for one key; more: 429."] = None
     heartbeat: Annotated[Heartbeat, "What a silent stream sends."] = "in_progress"
     heartbeat_seconds: Annotated[float, "Seconds of silence before a heartbeat."] = 10.0
     slow_reader_seconds: Annotated[float, "Seconds a reader may take nothing."] = 30.0
@@ -110,6 +112,8 @@ _RANGES: Final[dict[str, tuple[float, float]]] = {
     "lease_seconds": (1, 3600),
     "running": (1, 4096),
     "queue": (0, 1 << 20),
+    "key_requests": (1, 1 << 30),
+    "key_running": (1, 1 << 20),
     "heartbeat_seconds": (0.05, 3600),
     "slow_reader_seconds": (0.05, 3600),
     "drain_seconds": (0, 86400),

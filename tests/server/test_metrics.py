@@ -78,7 +78,7 @@ def test_what_runs_what_waits_and_what_is_open_is_counted_while_it_is():
 
 
 def test_calls_not_passed_on_and_tools_not_offered_are_counted():
-    wrong = block(invoke("nothing")) + "<|eot|>"
+    wrong = block(invoke("nothing"), to="tool") + "<|eot|>"
     tool = {"type": "function", "name": "known", "parameters": {"type": "object"}}
     with running(lambda request: wrong) as server:
         server.create(tools=[tool, {"type": "web_search"}])
