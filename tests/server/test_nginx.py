@@ -156,7 +156,8 @@ def test_a_replica_that_shuts_down_finishes_its_streams_and_gets_no_more(behind)
     asking.start()
     time.sleep(0.3)
     behind.replicas[replica].process.send_signal(signal.SIGTERM)
-    time.sleep(0.1)
+    ready = behind.replicas[replica].url.replace("/v1", "/ready")
+    assert wait(lambda: behind.http.get(ready).status_code == 503)
     assert behind.replica_of("end") != replica
     asking.join(20)
     assert b"event: response.completed" in streamed[0]
