@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+from typing import get_args
 
 import openai
 import pytest
+from openai.types.responses import ResponseError
 
 from atem.cli.serve import main
 from atem.testing.tiny import tiny_tokenizer
@@ -184,13 +186,16 @@ def test_t14_a_background_response_fails_too(front):
 # --- statuses ---
 
 
+TOO_LONG = "This model's maximum context length is 512 tokens. However, you requested 900 tokens"
+
+
 def refusal(code, message="it is so"):
     return as_json({"error": {"message": message}}, f"{code} Status")
 
 
 STATUSES = {
     429: (429, "rate_limit_exceeded", "rate_limit_error"),
-    503: (503, "server_is_overloaded", "overloaded_error"),
+    503: (503, "server_error", "api_error"),
     **dict.fromkeys((401, 500, 502, 504), (502, "server_error", "api_error")),
 }
 """Status of the server behind -> ours, the code of the failed response, Anthropic's type."""
@@ -234,14 +239,23 @@ def test_t14_nothing_is_asked_again_after_the_first_byte():
 
 
 def test_t14_an_input_that_only_the_server_behind_can_count_is_too_long_in_our_words():
-    said = "This model's maximum context length is 512 tokens. However, you requested 900 tokens"
-    refused = refusal(400, said)
+    refused = refusal(400, TOO_LONG)
     with behind(refused, refused, tokenizer=None) as (_, server):
         answered = server.create(model="tiny")
         events = server.events(model="tiny")
     assert answered.status_code == 400
     assert answered.json()["error"]["code"] == "context_length_exceeded"
     assert events[-1]["response"]["error"]["code"] == "context_length_exceeded"
+
+
+def test_the_one_code_that_the_type_of_the_sdk_lacks_is_read_by_it(front):
+    """Codex knows by it that it has to compact."""
+    server = front(refusal(400, TOO_LONG))
+    with openai.OpenAI(base_url=server.url, api_key="none", max_retries=0) as client:
+        *_, last = client.responses.create(model="tiny", input="x", stream=True)
+    code = last.response.error.code
+    assert (last.type, code) == ("response.failed", "context_length_exceeded")
+    assert code not in get_args(ResponseError.model_fields["code"].annotation)
 
 
 def test_a_finish_of_the_server_behind_is_the_finish_of_the_response(front):

@@ -2,7 +2,12 @@
 
 Rules: before the first event it is an HTTP error, afterwards the end of the
 response. The text of an error that atem raised on purpose is for anybody's eyes;
-of any other error nothing is told. Source: responses.md 1.13.
+of any other error nothing is told. Codes of a failed response are chosen by what
+Codex does: it asks again after "server_error" and, in a while,
+"rate_limit_exceeded"; it gives up at "server_is_overloaded", which is a status
+therefore and never such a code; "context_length_exceeded" makes it compact, and
+stays, though the API's own list lacks it, because SDKs read any word. Source:
+responses.md 1.13.
 """
 
 from __future__ import annotations
@@ -21,6 +26,8 @@ from ..faults import ApiError, overloaded, rate_limited, server_error, unsupport
 
 UNKNOWN: Final = "The server had an error while it worked on this response."
 SERVER: Final = "server_error"
+CODES: Final = ("context_length_exceeded", "rate_limit_exceeded")
+"""What an engine's error may be called in a failed response; any other is SERVER."""
 
 
 class Failure(NamedTuple):
@@ -37,8 +44,7 @@ def failure_of(error: BaseException) -> Failure:
         return Failure(error.code or ("invalid_prompt" if client else SERVER), error.message)
     if isinstance(error, EngineError):
         refused = refusal_of(error)
-        code = SERVER if isinstance(error, Unsupported) else refused.code or SERVER
-        return Failure(code, refused.message)
+        return Failure(refused.code if refused.code in CODES else SERVER, refused.message)
     return Failure(SERVER, str(error) if isinstance(error, AtemError) else UNKNOWN)
 
 

@@ -119,7 +119,8 @@ FAILURES = [
     (RuntimeError("secret /etc/key"), "server_error", "secret"),
     (OutOfMemory("no memory for 4 GiB"), "server_error", None),
     (RemoteError("busy", 429), "rate_limit_exceeded", None),
-    (RemoteError("down", 503), "server_is_overloaded", None),
+    # Codex gives up at "server_is_overloaded", and asks again after this.
+    (RemoteError("down", 503), "server_error", None),
     (ContextOverflow("too long"), "context_length_exceeded", None),
 ]
 
