@@ -16,6 +16,7 @@ from starlette.requests import Request
 from ..responses.ids import new_id
 from .http import TENANT, refused, told
 from .presence import Gone
+from .tracing import continued
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -39,9 +40,13 @@ class Frame:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request; whatever isn't HTTP passes by."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+        with continued(scope):
+            if scope["type"] == "http":
+                await self._handle(scope, receive, send)
+            else:
+                await self._app(scope, receive, send)
+
+    async def _handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         framed = _Framed(scope, send, self._service.quota)
         try:
             await self._app(scope, receive, framed.send)

@@ -54,6 +54,8 @@ class Reply:
         self.over = False
         self.response: dict[str, Any] = {}
         self.started = time.monotonic()
+        self.span: Any = None
+        """Of OpenTelemetry, if spans are wanted."""
         self.first: float | None = None
         """When the first of the answer came."""
         self.builder = new_builder(

@@ -12,6 +12,7 @@ import time
 import traceback
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -22,6 +23,7 @@ from ..responses.blob import Blobs
 from ..responses.faults import ApiError, missing, model_not_found, overloaded, unsupported
 from ..responses.ids import new_id
 from ..responses.request import from_request, input_tokens, truncate
+from . import tracing
 from .auth import keys_of
 from .conversations import conversation, extend
 from .guard import check_page
@@ -119,7 +121,8 @@ class Service:
         await asyncio.gather(*(job.done() for job in list(self.jobs.values())))
 
     def began(self, reply: Reply) -> None:
-        """``reply`` is being written."""
+        """``reply`` is being written, by this task."""
+        reply.span = tracing.begun(reply)
         self.replies.add(reply)
         self._idle.clear()
 
@@ -132,6 +135,7 @@ class Service:
 
     def ended(self, reply: Reply) -> None:
         """``reply`` is not being written any more."""
+        tracing.ended(reply.span, reply)
         self.replies.discard(reply)
         if not self.replies:
             self._idle.set()
@@ -221,11 +225,11 @@ class Service:
 
     def work(self, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
         """Run ``function`` in a thread of the engine's."""
-        return asyncio.get_running_loop().run_in_executor(self._workers, function, *arguments)
+        return asyncio.wrap_future(self.submit(function, *arguments))
 
     def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        """As ``work``, from any thread."""
-        return self._workers.submit(function, *arguments)
+        """As ``work``, from any thread; the trace goes on there."""
+        return self._workers.submit(copy_context().run, function, *arguments)
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run ``work`` beside everything else; what it raises is reported."""
