@@ -131,7 +131,7 @@ def _results(block: Block, where: str) -> Iterator[dict[str, Any]]:
 
 def with_found(items: list[dict[str, Any]], declared: list[Any]) -> list[dict[str, Any]]:
     """``items`` with the declarations in the place of the references to them."""
-    tools = {tool.get("name"): tool for tool in declared}
+    tools = {tool["name"]: tool for tool in declared if isinstance(tool.get("name"), str)}
     return [
         {**item, "tools": [tools[ref["name"]] for ref in item["tools"] if ref["name"] in tools]}
         if item["type"] == "tool_search_output"

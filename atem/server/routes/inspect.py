@@ -7,6 +7,7 @@ reads a turn, or one that was kept, does. A turn is parsed in a thread.
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.responses import Response
@@ -18,6 +19,7 @@ from ...trace.pieces import MOST_CHARACTERS, cut, read_pieces
 from ...trace.tracer import trace
 from ..http import answer, endpoint
 from ..inspector.page import HEADERS, MEDIA, PAGE, asset
+from .paging import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 MOST_BODY: Final = 16 * MOST_CHARACTERS
 """Bytes: the text in escapes, as much again for the tools."""
 
+TURN: Final = re.compile("[0-9]{1,9}")
 KEPT_PRIVATE: Final = {"cache-control": "no-store"}
 
 FIELDS: Final[Mapping[str, type]] = {
@@ -53,7 +56,7 @@ def routes() -> list[Route]:
         Route("/inspect", _if_on(page), methods=["GET"]),
         Route("/inspect/trace", _if_on(endpoint(traced)), methods=["POST"]),
         Route("/inspect/live", _if_on(endpoint(listed))),
-        Route("/inspect/live/{id}/{turn:int}", _if_on(endpoint(followed))),
+        Route("/inspect/live/{id}/{turn}", _if_on(endpoint(followed))),
         Route("/inspect/{name}", _if_on(page), methods=["GET"]),
     ]
 
@@ -89,11 +92,11 @@ async def listed(call: Call) -> Response:
 
 async def followed(call: Call) -> Response:
     """The trace of a kept turn behind its first ``after`` steps."""
-    after = call.query.get("after", "0")
-    if not (after.isascii() and after.isdigit() and len(after) < 10):
-        raise bad_value("after", "after is a number of steps.")
+    after = whole_number("after", call.query.get("after", "0"), least=0)
+    if not TURN.fullmatch(call.path["turn"]):
+        raise not_found("There is no such turn.")
     turn = call.service.live.turn(call.tenant, call.path["id"], int(call.path["turn"]))
-    return await asyncio.to_thread(_told, turn.steps, int(after))
+    return await asyncio.to_thread(_told, turn.steps, after)
 
 
 def _told(work: Callable[..., Any], *given: Any) -> Response:

@@ -42,8 +42,8 @@ async def create(call: Call) -> Any:
 async def count(call: Call) -> Response:
     """How many tokens the prompt of a message has."""
     body = await call.body()
+    made = from_messages(body, counting=True)
     try:
-        made = from_messages(body, counting=True)
         tokens = await call.service.count(made, call.tenant)
     except ApiError as error:
         raise in_messages(error, body) from error

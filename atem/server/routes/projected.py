@@ -45,8 +45,9 @@ class Form:
 async def projected(call: Call, form: Form) -> Any:
     """Answer a request: in one piece, or as a stream."""
     body = await call.body()
+    made = form.body(body)
     try:
-        ask, left_out = await call.service.read(form.body(body), call.tenant)
+        ask, left_out = await call.service.read(made, call.tenant)
     except ApiError as error:
         raise form.fault(error, body) from error
     headers = noted(ask, call.service.engine.info, left_out)

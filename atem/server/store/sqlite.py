@@ -78,11 +78,11 @@ class SQLiteStore:
 
     async def get(self, tenant: str, record_id: str) -> Record | None:
         """See :class:`~atem.server.store.Store`."""
-        return await self._read(_get, tenant, record_id, self._oldest)
+        return await self._read(_get, tenant, _encodable(record_id), self._oldest)
 
     async def find(self, tenant: str, item_id: str) -> Record | None:
         """See :class:`~atem.server.store.Store`."""
-        return await self._read(_find, tenant, item_id, self._oldest)
+        return await self._read(_find, tenant, _encodable(item_id), self._oldest)
 
     async def delete(self, tenant: str, record_id: str) -> bool:
         """See :class:`~atem.server.store.Store`."""
@@ -173,6 +173,11 @@ class SQLiteStore:
 
 
 _COLUMNS: Final = "tenant, id, created, open, owner, version, body"
+
+
+def _encodable(name: str) -> str:
+    """``name``, or another that nobody has: half a character has no form in the file."""
+    return name.encode("utf-8", "surrogatepass").decode("utf-8", "backslashreplace")
 
 
 def _record(row: tuple[Any, ...]) -> Record:
