@@ -1,7 +1,8 @@
 """Background responses as any server sees them, whichever one writes them.
 
 Rules: what is told comes from the store alone. Readers wait to be told of a
-change, and look again after a while in any case. Source: responses.md 1.10.
+change, and look again after a while in any case; all who want the same look
+once. Source: responses.md 1.10.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import asyncio
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from weakref import WeakKeyDictionary
 
 from ..responses.faults import bad_value
 from .reply import TERMINAL
@@ -19,10 +21,13 @@ if TYPE_CHECKING:
 
     from .service import Service
     from .store import Record, Store
+    from .store.interface import Key
 
 Event: TypeAlias = dict[str, Any]
 
-PAGE: Final = 256
+PAGE: Final = 64
+"""Events that are read at once: what a reader that takes nothing holds in memory."""
+
 CHECK_SECONDS: Final = 1.0
 """After which a silent reader looks whether its response is still written."""
 
@@ -43,7 +48,7 @@ async def logged(store: Store, record: Record, after: int) -> AsyncGenerator[lis
     is_open, check = True, time.monotonic() + CHECK_SECONDS
     while True:
         growth = store.growth(*key)
-        events = await store.read_events(*key, after, PAGE)
+        events = await _page(store, key, after, growth)
         if events:
             after = events[-1]["sequence_number"]
             yield events
@@ -55,6 +60,22 @@ async def logged(store: Store, record: Record, after: int) -> AsyncGenerator[lis
             await _pause(store, growth)
             if time.monotonic() > check:
                 is_open, check = await _is_open(store, record), time.monotonic() + CHECK_SECONDS
+
+
+async def _page(store: Store, key: Key, after: int, growth: asyncio.Event) -> list[Event]:
+    """What follows ``after``, read once for all who want it since the last change."""
+    looks = _LOOKS.setdefault(growth, {})
+    look = looks.get(after)
+    if look is None:
+        look = looks[after] = asyncio.ensure_future(store.read_events(*key, after, PAGE))
+        look.add_done_callback(lambda _: looks.pop(after, None))
+    return await asyncio.shield(look)
+
+
+_LOOKS: Final[WeakKeyDictionary[asyncio.Event, dict[int, asyncio.Future[list[Event]]]]] = (
+    WeakKeyDictionary()
+)
+"""The looks on their way, by the change that readers wait for and the number they have."""
 
 
 async def cancel(service: Service, record: Record) -> None:

@@ -7,6 +7,7 @@ its bytes can be counted.
 from __future__ import annotations
 
 import time
+from bisect import bisect_right, insort
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +38,7 @@ class _Kept:
     until: float
     ending: bool = False
     events: dict[int, bytes] = field(default_factory=dict)
+    numbers: list[int] = field(default_factory=list)
     size: int = 0
 
 
@@ -81,7 +83,7 @@ class MemoryStore:
         self._kept[key] = kept
         self._grow(kept, len(kept.packed))
         if before is not None:
-            kept.events = before.events
+            kept.events, kept.numbers = before.events, before.numbers
             self._grow(kept, sum(map(len, kept.events.values())))
         self._append(kept, events)
         for item_id in record.item_ids:
@@ -122,9 +124,11 @@ class MemoryStore:
 
     def _append(self, kept: _Kept, events: Sequence[dict[str, Any]]) -> None:
         for event in events:
-            packed = pack(event)
-            self._grow(kept, len(packed) - len(kept.events.get(event["sequence_number"], b"")))
-            kept.events[event["sequence_number"]] = packed
+            packed, number = pack(event), event["sequence_number"]
+            if number not in kept.events:
+                insort(kept.numbers, number)
+            self._grow(kept, len(packed) - len(kept.events.get(number, b"")))
+            kept.events[number] = packed
 
     async def read_events(
         self, tenant: str, record_id: str, after: int, limit: int = 256
@@ -133,8 +137,8 @@ class MemoryStore:
         kept = self._kept.get((tenant, record_id))
         if kept is None or self._old(kept):
             return []
-        later = sorted(number for number in kept.events if number > after)
-        return [unpack(kept.events[number]) for number in later[:limit]]
+        first = bisect_right(kept.numbers, after)
+        return [unpack(kept.events[number]) for number in kept.numbers[first : first + limit]]
 
     def growth(self, tenant: str, record_id: str) -> asyncio.Event:
         """See :class:`~atem.server.store.Store`."""
@@ -173,6 +177,7 @@ class MemoryStore:
             if not kept.record.open and kept.touched < silent:
                 self._grow(kept, -sum(map(len, kept.events.values())))
                 kept.events.clear()
+                kept.numbers.clear()
         return len(old)
 
     async def size(self) -> int:
