@@ -22,6 +22,7 @@ DRIVERS = Path(__file__).parent / "drivers"
 
 SAID = "It is 7 degrees in Oslo."
 FOUND = {"city": "Oslo", "degrees": 7}
+CALLS = thinking(call("weather", city="Oslo"))
 AS_JSON = f" to=user<|message|>{json.dumps(FOUND)}<|eot|>"
 
 TURNS = [
@@ -29,7 +30,7 @@ TURNS = [
     turn(AS_JSON, last="^tool", all="as JSON"),
     turn(answer(SAID), last="^tool"),
     turn(AS_JSON, last="^user.*Tell me the weather as JSON"),
-    turn(thinking(call("weather", city="Oslo"))),
+    turn(CALLS),
 ]
 """The model looks the weather up and tells it, in words or in the form that it is asked for."""
 
