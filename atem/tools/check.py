@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from . import names
 from .definition import Tool
 from .excerpt import shorten
-from .pattern import UNREADABLE, occurs
+from .pattern import MAX_SIZE, UNREADABLE, occurs, written_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,12 +102,21 @@ def _reference_faults(tool: Tool, schema: dict[str, Any]) -> Iterator[str]:
 
 
 def _pattern_faults(schema: dict[str, Any]) -> Iterator[str]:
+    size = 0
+    for pattern in _patterns(schema):
+        try:
+            occurs(pattern, "")
+            size += written_out(pattern)
+        except UNREADABLE as error:
+            yield f"the pattern {shorten(repr(pattern))} is broken: {error}"
+        if size > MAX_SIZE:
+            yield f"its patterns are more than {MAX_SIZE} elements with their repeats written out"
+            return
+
+
+def _patterns(schema: dict[str, Any]) -> Iterator[Any]:
     for inner in _subschemas(schema):
-        for pattern in (inner.get("pattern", ""), *inner.get("patternProperties", ())):
-            try:
-                occurs(pattern, "")
-            except UNREADABLE as error:
-                yield f"the pattern {shorten(repr(pattern))} is broken: {error}"
+        yield from (inner.get("pattern", ""), *inner.get("patternProperties", ()))
 
 
 def _subschemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -15,13 +15,17 @@ from typing import TYPE_CHECKING, Any, Final
 from ... import wire
 from ...errors import MissingExtra, TokenError, Unsupported
 from ...grammar import TEXT
+from .excess import excess
 from .lark import Writer, spellings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ...grammar import Form, Grammar
     from ...tokenizer import Tokenizer
 
 MAX_REASON: Final = 200
+REFUSED: Final = "grammar= can't be applied: {}"
 _PLACE: Final = re.compile(r"^(at \d+\(\d+\): )?(failed to compile JSON schema: )?")
 
 MAX_COPIES: Final = 64
@@ -39,7 +43,7 @@ def supported(tokenizer: Tokenizer) -> bool:
 @lru_cache(maxsize=256)
 def fault(form: Form) -> str | None:
     """Why ``form`` can't be applied, or None. Raises MissingExtra without llguidance."""
-    return _unread(_writer().alone(form))
+    return excess(form) or _unread(_writer().alone(form))
 
 
 @lru_cache(maxsize=8)
@@ -65,6 +69,8 @@ class Compiled:
         self._grammar, self._tokenizer, self._view = grammar, tokenizer, view
         self._matchers: dict[bool, Any] = {}
         self._copies = 0
+        if reason := next(filter(None, map(excess, _forms(grammar))), None):
+            raise Unsupported(REFUSED.format(reason))
         self.opening(thinking=True)
 
     def opening(self, *, thinking: bool) -> Any:
@@ -90,7 +96,7 @@ class Compiled:
         text = Writer(self._token, _escape).turn(self._grammar, thinking=thinking)
         matcher = _started(self._view, text)
         if reason := _reason(matcher.get_error()):
-            raise Unsupported(f"grammar= can't be applied: {reason}")
+            raise Unsupported(REFUSED.format(reason))
         return matcher
 
     def _token(self, literal: str) -> str:
@@ -100,6 +106,13 @@ class Compiled:
         number = self._tokenizer.special_id(literal)
         assert number is not None
         return number
+
+
+def _forms(grammar: Grammar) -> Iterator[Form]:
+    """All that it is made of."""
+    yield from () if grammar.answer is None else (grammar.answer,)
+    for call in grammar.calls:
+        yield from (parameter.form for parameter in call.parameters or ())
 
 
 def compiled(
