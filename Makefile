@@ -46,9 +46,10 @@ types: $(TOOLS) ## Check the types of the package, and as a user of it sees them
 figures: ## Print the house figures; fails past a hard limit
 	$(PYTHON) tests/figures.py
 
-bench: $(READY) ## Measure parser and torch engine beside floors and peers (FULL=1 for all streams)
+bench: $(READY) ## Measure parser, torch engine and server beside floors and peers (FULL=1 for all)
 	$(RUN) tests/bench $(if $(FULL),--full)
 	$(RUN) tests/bench/runtime $(if $(FULL),,--quick)
+	$(RUN) tests/bench/serve $(if $(FULL),,--quick)
 
 peers: $(READY) ## Install the released peers that the benchmark compares with (0.5 GB)
 	$(RUN) tests/bench/peers.py

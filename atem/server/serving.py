@@ -8,6 +8,7 @@ error, one line a request.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import socket
 import sys
@@ -32,6 +33,9 @@ PING_SECONDS: Final = 20.0
 LAST_SECONDS: Final = 5
 HEAD_BYTES: Final = 64 << 10
 BACKLOG: Final = 2048
+COLLECTED: Final = 20_000
+"""New objects after which the collector looks for rings of them; at Python's own 700 it takes a
+tenth of the time of a server with hundreds of streams."""
 
 
 def serve(app: Starlette) -> None:
@@ -43,6 +47,8 @@ def serve(app: Starlette) -> None:
     settings = service.settings
     logging.basicConfig(stream=sys.stderr, format=LINE, level=settings.log_level.upper())
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    gc.freeze()  # what is loaded by now stays
+    gc.set_threshold(COLLECTED)
     with listen(settings.host, settings.port) as listening:
         host, port = listening.getsockname()[:2]
         name = f"[{host}]" if ":" in host else host
