@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.test_command import Process
+from tests.server.process import Process
 
 pytestmark = pytest.mark.slow
 

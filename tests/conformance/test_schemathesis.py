@@ -17,8 +17,8 @@ import httpx2
 import pytest
 
 from tests.responses.output.contract import OPENAPI, check, comply
+from tests.server.process import Process
 from tests.server.running import read_events
-from tests.server.test_command import Process
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(240)]
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.runtime.remote.dialects import speaking
 from tests.server.nginx import behind_nginx
-from tests.server.test_command import Process
+from tests.server.process import Process
 
 pytestmark = pytest.mark.long
 

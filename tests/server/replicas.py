@@ -15,8 +15,8 @@ from itertools import cycle, islice
 
 import httpx2
 
+from tests.server.process import Process
 from tests.server.running import MODEL, read_event, read_events, types, wait
-from tests.server.test_command import Process
 
 LEASE = 1.5
 SCRIPT = """

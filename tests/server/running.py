@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 import time
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ __all__ = ["THOUGHT", "block", "call", "invoke"]
 MODEL = "scripted"
 HELLO = " to=user<|message|>Hello there.<|eot|>"
 LONG = " to=user<|message|>" + "word " * 2000 + "<|eot|>"
+BODY = '{"model": "scripted", "input": "Hi", "stream": true}'
 
 
 class Running:
@@ -84,6 +86,38 @@ def paced(turns, *, rate=0, first=0.0):
     return PacedEngine(ScriptedEngine(turns), 1 / rate if rate else 0.0, first)
 
 
+class Broken(ScriptedEngine):
+    """Writes some tokens and then raises."""
+
+    def __init__(self, error):
+        super().__init__(lambda request: LONG)
+        self.error = error
+
+    def generate(self, request):
+        steps = super().generate(request)
+        for _ in range(20):
+            yield next(steps)
+        raise self.error
+
+
+class Watched(ScriptedEngine):
+    """Notes when a generation is closed."""
+
+    def __init__(self):
+        super().__init__(lambda request: LONG)
+        self.closed = []
+        self.steps = 0
+
+    def generate(self, request):
+        try:
+            for step in super().generate(request):
+                time.sleep(0.005)
+                self.steps += 1
+                yield step
+        finally:
+            self.closed.append(time.monotonic())
+
+
 @contextmanager
 def running(turns, **settings):
     engine = turns if hasattr(turns, "generate") else ScriptedEngine(turns)
@@ -111,3 +145,29 @@ def wait(true, seconds=10.0):
     while not true() and time.monotonic() < until:
         time.sleep(0.005)
     return true()
+
+
+def raw_request(server, body=BODY, path="/v1/responses", read=True):
+    """A request on a socket of its own; the connection is open and some of the answer has come."""
+    link = socket.create_connection(("127.0.0.1", server.port), 10)
+    head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+    link.sendall(f"{head}content-length: {len(body)}\r\n\r\n{body}".encode())
+    if read:
+        assert b"200 OK" in link.recv(4096)
+    return link
+
+
+def follow(server, response_id, after=None):
+    query = {"stream": "true"} | ({} if after is None else {"starting_after": after})
+    answered = server.http.get(f"/v1/responses/{response_id}", params=query)
+    assert answered.status_code == 200, answered.text
+    return read_events(answered.content)
+
+
+def status(server, response_id):
+    return server.http.get(f"/v1/responses/{response_id}").json()["status"]
+
+
+def ended(server, response_id):
+    assert wait(lambda: status(server, response_id) not in ("queued", "in_progress"))
+    return server.http.get(f"/v1/responses/{response_id}").json()

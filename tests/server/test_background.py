@@ -12,24 +12,21 @@ import pytest
 from atem.errors import EngineError
 from atem.server.store import Record
 from atem.server.store.sqlite import SQLiteStore
-from tests.server.running import HELLO, LONG, MODEL, paced, read_events, running, types, wait
-from tests.server.test_endings import Broken, Watched
-
-
-def follow(server, response_id, after=None):
-    query = {"stream": "true"} | ({} if after is None else {"starting_after": after})
-    answered = server.http.get(f"/v1/responses/{response_id}", params=query)
-    assert answered.status_code == 200, answered.text
-    return read_events(answered.content)
-
-
-def status(server, response_id):
-    return server.http.get(f"/v1/responses/{response_id}").json()["status"]
-
-
-def ended(server, response_id):
-    assert wait(lambda: status(server, response_id) not in ("queued", "in_progress"))
-    return server.http.get(f"/v1/responses/{response_id}").json()
+from tests.server.running import (
+    HELLO,
+    LONG,
+    MODEL,
+    Broken,
+    Watched,
+    ended,
+    follow,
+    paced,
+    read_events,
+    running,
+    status,
+    types,
+    wait,
+)
 
 
 def test_it_is_answered_at_once_as_queued_and_found_until_it_is_done():

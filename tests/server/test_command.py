@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import threading
 
 import httpx2
@@ -15,6 +12,8 @@ import pytest
 
 from atem.cli.serve import main
 from atem.server.settings import NO_FLAG, options
+from tests.server.process import Process
+from tests.server.running import wait
 
 SCRIPT = """
 tokens_per_second = 40
@@ -24,41 +23,6 @@ write = " to=user<|message|>{}<|eot|>"
 [[turns]]
 write = " to=user<|message|>Hello there.<|eot|>"
 """.format("word " * 500)
-
-
-class Process:
-    """``python -m atem.cli.serve`` with a free port, up when this is made."""
-
-    def __init__(self, *arguments, **environment):
-        command = [sys.executable, "-m", "atem.cli.serve", "--port", "0", *arguments]
-        clean = {k: v for k, v in os.environ.items() if not k.startswith("ATEM_SERVE")}
-        self.process = subprocess.Popen(
-            command, env=clean | environment, stderr=subprocess.PIPE, text=True
-        )
-        self.lines = []
-        self.up = threading.Event()
-        threading.Thread(target=self._read, daemon=True).start()
-        assert self.up.wait(40), self.lines
-        self.url = re.search(r"http://\S+", "".join(self.lines))[0]
-
-    def _read(self):
-        for line in self.process.stderr:
-            self.lines.append(line)
-            if " on http://" in line:
-                self.up.set()
-        self.up.set()
-
-    def end(self, sig=signal.SIGTERM):
-        self.process.send_signal(sig)
-        return self.process.wait(20)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.process.stderr.close()
 
 
 @pytest.fixture
@@ -89,13 +53,16 @@ def test_it_serves_finishes_what_runs_at_sigterm_and_ends_with_0(script):
 
 @pytest.mark.slow
 def test_a_response_outlives_the_process_and_one_that_ran_has_failed(script):
-    with Process(*script, "--drain-seconds", "0") as served:
+    soon = [*script, "--lease-seconds", "1"]
+    with Process(*soon, "--drain-seconds", "0") as served:
         done = create(served.url).json()["id"]
         running = create(served.url, "long", background=True).json()["id"]
         assert served.end(signal.SIGKILL) != 0
-    with Process(*script) as served:
+    with Process(*soon) as served:
         assert httpx2.get(f"{served.url}/responses/{done}").json()["status"] == "completed"
-        failed = httpx2.get(f"{served.url}/responses/{running}").json()
+        left = f"{served.url}/responses/{running}"
+        assert wait(lambda: httpx2.get(left).json()["status"] != "in_progress")
+        failed = httpx2.get(left).json()
         assert (failed["status"], failed["error"]["code"]) == ("failed", "server_error")
         assert create(served.url, previous_response_id=done).status_code == 200
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import openai
 import pytest
 
-from tests.server.running import HELLO, MODEL, running
-from tests.server.test_endings import Broken
+from tests.server.running import HELLO, MODEL, Broken, running
 
 
 @pytest.fixture(scope="module")

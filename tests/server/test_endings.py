@@ -11,51 +11,20 @@ import pytest
 from atem.engine import Step
 from atem.errors import EngineError
 from atem.testing.scripted import ScriptedEngine
-from tests.server.running import HELLO, LONG, MODEL, paced, read_events, running, types, wait
-
-BODY = '{"model": "scripted", "input": "Hi", "stream": true}'
-
-
-class Broken(ScriptedEngine):
-    """Writes some tokens and then raises."""
-
-    def __init__(self, error):
-        super().__init__(lambda request: LONG)
-        self.error = error
-
-    def generate(self, request):
-        steps = super().generate(request)
-        for _ in range(20):
-            yield next(steps)
-        raise self.error
-
-
-class Watched(ScriptedEngine):
-    """Notes when a generation is closed."""
-
-    def __init__(self):
-        super().__init__(lambda request: LONG)
-        self.closed = []
-        self.steps = 0
-
-    def generate(self, request):
-        try:
-            for step in super().generate(request):
-                time.sleep(0.005)
-                self.steps += 1
-                yield step
-        finally:
-            self.closed.append(time.monotonic())
-
-
-def raw_request(server, body=BODY, path="/v1/responses", read=True):
-    """A request on a socket of its own; the connection is open and some of the answer has come."""
-    link = socket.create_connection(("127.0.0.1", server.port), 10)
-    head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-    link.sendall(f"{head}content-length: {len(body)}\r\n\r\n{body}".encode())
-    if read:
-        assert b"200 OK" in link.recv(4096)
-    return link
+from tests.server.running import (
+    BODY,
+    HELLO,
+    LONG,
+    MODEL,
+    Broken,
+    Watched,
+    paced,
+    raw_request,
+    read_events,
+    running,
+    types,
+    wait,
+)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from atem.responses.faults import ApiError
 from atem.server.quota import HEADERS, Quota
 from atem.server.slots import Slots
-from tests.server.running import HELLO, LONG, MODEL, paced, running, wait
-from tests.server.test_endings import raw_request
+from tests.server.running import HELLO, LONG, MODEL, paced, raw_request, running, wait
 
 KEYS = ("first-key-of-them", "second-key-of-them")
 

@@ -25,8 +25,17 @@ from atem.server.merging import merged
 from atem.server.pulse import Pulse
 from atem.server.store.memory import MemoryStore
 from atem.testing.scripted import ScriptedEngine
-from tests.server.running import LONG, THOUGHT, block, invoke, paced, read_events, running, wait
-from tests.server.test_endings import Watched
+from tests.server.running import (
+    LONG,
+    THOUGHT,
+    Watched,
+    block,
+    invoke,
+    paced,
+    read_events,
+    running,
+    wait,
+)
 
 TEXT = "response.output_text.delta"
 

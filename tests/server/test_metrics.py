@@ -11,8 +11,18 @@ from websockets.sync.client import connect
 from atem.engine import Step
 from atem.errors import RemoteError
 from atem.testing.scripted import ScriptedEngine
-from tests.server.running import HELLO, LONG, THOUGHT, block, invoke, paced, running, wait
-from tests.server.test_endings import Broken, raw_request
+from tests.server.running import (
+    HELLO,
+    LONG,
+    THOUGHT,
+    Broken,
+    block,
+    invoke,
+    paced,
+    raw_request,
+    running,
+    wait,
+)
 
 
 def counted(server):

@@ -14,8 +14,8 @@ import pytest
 from websockets.sync.client import connect
 
 from tests.server.nginx import behind_nginx
+from tests.server.process import Process
 from tests.server.running import MODEL, types, wait
-from tests.server.test_command import Process
 
 pytestmark = pytest.mark.slow
 

@@ -17,9 +17,8 @@ from atem.errors import EngineError
 from atem.server.store.memory import MemoryStore
 from tests.runtime.remote.asking import engine, hasty
 from tests.runtime.remote.wires import as_json, wires
-from tests.server.running import HELLO, block, invoke, running, types
-from tests.server.test_command import Process
-from tests.server.test_endings import Broken
+from tests.server.process import Process
+from tests.server.running import HELLO, Broken, block, invoke, running, types
 
 WORD = "sesame"
 KEY = "atem-test-key-0123456789"

@@ -8,8 +8,7 @@ import pytest
 
 from atem.errors import EngineError
 from atem.testing.scripted import ScriptedEngine
-from tests.server.running import HELLO, MODEL, THOUGHT, call, running
-from tests.server.test_endings import Broken
+from tests.server.running import HELLO, MODEL, THOUGHT, Broken, call, running
 
 USER = [{"role": "user", "content": "How is Vigo?"}]
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}

@@ -13,9 +13,18 @@ import pytest
 from atem.server.store import Bounds, Record
 from atem.server.store.sqlite import SQLiteStore
 from atem.testing.scripted import ScriptedEngine
-from tests.server.running import HELLO, LONG, paced, running, types, wait
-from tests.server.test_background import ended, follow, status
-from tests.server.test_endings import Watched
+from tests.server.running import (
+    HELLO,
+    LONG,
+    Watched,
+    ended,
+    follow,
+    paced,
+    running,
+    status,
+    types,
+    wait,
+)
 
 
 @contextmanager

@@ -9,8 +9,7 @@ import pytest
 from atem.server.store import Bounds
 from atem.server.store.memory import MemoryStore
 from atem.server.store.sqlite import SQLiteStore
-from tests.server.running import HELLO, LONG, paced, running, types, wait
-from tests.server.test_background import ended, follow, status
+from tests.server.running import HELLO, LONG, ended, follow, paced, running, status, types, wait
 
 KEYS = ("first-key", "second-key")
 

@@ -31,8 +31,7 @@ from tests.runtime.remote.wires import (
     whole,
     wires,
 )
-from tests.server.running import call, read_events, running, types, wait
-from tests.server.test_endings import BODY, raw_request
+from tests.server.running import BODY, call, raw_request, read_events, running, types, wait
 
 NAMED = BODY.replace("scripted", "tiny")
 BEGUN = text_event(" to=user<|message|>Hel")

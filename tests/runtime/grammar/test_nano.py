@@ -13,7 +13,7 @@ import pytest
 import atem
 from atem.responses.answer import answer, new_builder
 from atem.responses.request import from_request
-from tests.server.test_command import Process
+from tests.server.process import Process
 
 SCHEMA = {
     "type": "object",
