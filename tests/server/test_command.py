@@ -61,7 +61,7 @@ def test_a_response_outlives_the_process_and_one_that_ran_has_failed(script):
     with Process(*soon) as served:
         assert httpx2.get(f"{served.url}/responses/{done}").json()["status"] == "completed"
         left = f"{served.url}/responses/{running}"
-        assert wait(lambda: httpx2.get(left).json()["status"] != "in_progress")
+        assert wait(lambda: httpx2.get(left).json()["error"])
         failed = httpx2.get(left).json()
         assert (failed["status"], failed["error"]["code"]) == ("failed", "server_error")
         assert create(served.url, previous_response_id=done).status_code == 200
