@@ -29,7 +29,7 @@ class Interruptible:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._stopped = threading.Event()
+        self._stopped = False
         self._lock = threading.Lock()
         self._steps: Any = None
 
@@ -57,7 +57,7 @@ class Interruptible:
 
     def stop(self) -> None:
         """End what is being generated at its next step; from any thread, and without waiting."""
-        self._stopped.set()
+        self._stopped = True
 
     def cut(self) -> None:
         """After ``stop``: wake whoever waits in the engine for a step. This may take a moment."""
@@ -70,7 +70,6 @@ class Interruptible:
     def _until_stopped(self, steps: Iterator[Step]) -> Iterator[Step]:
         try:
             while (step := self._next(steps)) is not None:
-                self._check()
                 yield step
         finally:
             with self._lock:
@@ -87,7 +86,7 @@ class Interruptible:
             self._check()
 
     def _check(self) -> None:
-        if self._stopped.is_set():
+        if self._stopped:
             raise Interrupt
 
 

@@ -8,10 +8,7 @@ them as they go out. Source: responses.md 5.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
+from typing import Any, Final, TypeAlias
 
 Event: TypeAlias = dict[str, Any]
 
@@ -21,8 +18,10 @@ TEXT: Final = frozenset(
 )
 
 
-def merged(events: Iterable[Event]) -> list[Event]:
+def merged(events: list[Event]) -> list[Event]:
     """``events`` with each run of deltas as one."""
+    if len(events) == 1:
+        return events
     kept: list[Event] = []
     for text, run in groupby(events, _text):
         several = list(run)

@@ -148,9 +148,11 @@ class Reply:
         self._feed = feed
         try:
             batches = await service.work(self._answer, feed)
-            while (batch := await self._batch(feed, batches)) is not None:
+            batch = next(batches, None)  # what is told before there is a step
+            while batch is not None:
                 if batch:
                     yield batch
+                batch = await self._batch(feed, batches)
         except Interrupt:
             pass
         except Exception as error:  # noqa: BLE001 - told to the client, whatever it was
@@ -160,13 +162,11 @@ class Reply:
     async def _batch(
         self, feed: Feed, batches: Generator[list[Event], None, None]
     ) -> list[Event] | None:
-        """The next events, none if the engine has nothing yet, None at the end."""
+        """The next events, which may be none; None at the end."""
         if not feed.flows:
             return await self.service.work(_next, batches)
-        batch = next(batches, None)
-        if batch == []:
-            await feed.wait()
-        return batch
+        await feed.wait()
+        return next(batches, None)
 
     def _answer(self, feed: Feed) -> Generator[list[Event], None, None]:
         return answer(
