@@ -64,7 +64,7 @@ PROMISED = {
         "turn:    length complete=False",
         "again:   True 128 reused",
     ],
-    "10_engine_of_your_own.py": ["You said: High water?", "19 checks of the contract passed"],
+    "10_engine_of_your_own.py": ["You said: High water?", "20 checks of the contract passed"],
     "11_session.py": [
         "not run: There is no tool called 'open_file'. This call was not run.",
         """read_file {"path": "notse.txt"} -> FileNotFoundError: there is no 'notse.txt'; there are notes.txt""",
