@@ -6,13 +6,16 @@ scripted engine; ids are compared, not texts.
 
 from __future__ import annotations
 
-from itertools import pairwise, takewhile
+import json
+from itertools import accumulate, pairwise, takewhile
+from operator import or_
 
 from atem.responses.anthropic import from_messages
 from atem.responses.blob import Blobs
 from atem.responses.chat import from_chat
 from atem.responses.request import from_request
 from atem.testing.scripted import ScriptedEngine, wire_ids
+from tests.golden.expectation import ROOT
 
 BODIES = {
     "/v1/responses": dict,
@@ -21,8 +24,17 @@ BODIES = {
 }
 """Path of a request -> what makes a create body of its body."""
 
+FOLDER = ROOT / "tests" / "cases" / "clients"
+CASES = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+"""Client -> what it sent and was answered; of each request only what the one before hadn't."""
+
 ENGINE = ScriptedEngine([])
 BLOBS = Blobs(None, ENGINE.info.model)
+
+
+def bodies(case):
+    """The requests, whole."""
+    return list(accumulate(case["requests"], or_))
 
 
 def asked(path, body):
@@ -41,8 +53,13 @@ def ids_of(path, body):
 
 def kept(path, before, written, after):
     """``(common, whole)``: how many ids of one request and its answer the next one begins with."""
-    known = [*ids_of(path, before), *wire_ids(written, ENGINE.tokenizer)]
-    pairs = zip(known, ids_of(path, after), strict=False)
+    return begun(ids_of(path, before), written, ids_of(path, after))
+
+
+def begun(before, written, after):
+    """The same of the ids of their prompts."""
+    known = [*before, *wire_ids(written, ENGINE.tokenizer)]
+    pairs = zip(known, after, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)), len(known)
 
 

@@ -6,9 +6,7 @@ the same of whole requests, which are too long to be kept.
 
 from __future__ import annotations
 
-import json
-from itertools import accumulate, pairwise
-from operator import or_
+from itertools import pairwise
 
 import pytest
 
@@ -16,19 +14,11 @@ from atem.responses.blob import Blobs
 from atem.runtime.prefix import PrefixCache
 from atem.testing.scripted import wire_ids
 from tests.clients.node.turns import THOUGHT
-from tests.golden.expectation import ROOT
-from tests.responses.replaying import ENGINE, asked, ids_of, kept, prompt_of
+from tests.responses.replaying import CASES, ENGINE, asked, bodies, ids_of, kept, prompt_of
 
-FOLDER = ROOT / "tests" / "cases" / "clients"
-CASES = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.json"))}
 PLAIN = [name for name in CASES if not name.endswith("-mcp")]
 FOUND = [name for name in CASES if name.endswith("-mcp")]
 BLOCK = 64
-
-
-def bodies(case):
-    """The requests, whole."""
-    return list(accumulate(case["requests"], or_))
 
 
 def steps(case):

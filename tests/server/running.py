@@ -71,6 +71,14 @@ def read_event(block):
     return event
 
 
+def answered(socket):
+    """The frames of one answer over a WebSocket."""
+    frames = []
+    while not frames or frames[-1]["type"] not in ("response.completed", "error"):
+        frames.append(json.loads(socket.recv(10)))
+    return frames
+
+
 def types(events):
     """Their types, a run of deltas as one: how many tokens share one is a matter of speed."""
     kinds = [event["type"].removeprefix("response.") for event in events]

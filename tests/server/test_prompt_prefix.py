@@ -7,19 +7,18 @@ import json
 import pytest
 from websockets.sync.client import connect
 
-from atem.testing.scripted import ScriptedEngine, wire_ids
-from tests.responses.test_replays import CASES, bodies
-from tests.server.running import running
-from tests.server.test_websocket import answered
+from atem.testing.scripted import ScriptedEngine
+from tests.responses.replaying import CASES, begun, bodies
+from tests.server.running import answered, running
 
 DONE = " to=user<|message|>It is done.<|eot|>"
 
 
 def grows(engine, written):
     """Whether the prompt of each request begins with the one before and what was written."""
-    prompts = [list(request.prompt_ids(engine.tokenizer)) for request in engine.requests]
-    known = [*prompts[-2], *wire_ids(written, engine.tokenizer)]
-    return prompts[-1][: len(known)] == known
+    before, after = (request.prompt_ids(engine.tokenizer) for request in engine.requests[-2:])
+    common, whole = begun(before, written, after)
+    return common == whole
 
 
 def outputs(items):

@@ -13,7 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from atem.server import connection
-from tests.server.running import HELLO, LONG, MODEL, paced, running, types, wait
+from tests.server.running import HELLO, LONG, MODEL, answered, paced, running, types, wait
 
 
 @pytest.fixture(scope="module")
@@ -33,14 +33,6 @@ def ask(socket, said="Hi", **fields):
 def told(events):
     """Their types; how many deltas there are of a text depends on who was quicker."""
     return [name for name, _ in groupby(types(events))]
-
-
-def answered(socket):
-    """The frames of one answer."""
-    frames = []
-    while not frames or frames[-1]["type"] not in ("response.completed", "error"):
-        frames.append(json.loads(socket.recv(10)))
-    return frames
 
 
 def test_frames_are_the_events_of_a_stream_and_numbers_begin_again_with_each_answer(served):
