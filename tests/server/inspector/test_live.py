@@ -43,7 +43,7 @@ def test_nothing_is_kept_unless_it_is_asked_for():
 
 
 def test_a_turn_is_kept_raw_and_its_trace_is_that_of_its_pieces():
-    said = THOUGHT + call("f", a="1") + ""
+    said = THOUGHT + call("f", a="1")
     with running(lambda _: said, inspect_last=2) as served:
         created = served.create(tools=TOOLS).json()
         (kept,) = listed(served)["data"]
