@@ -132,7 +132,7 @@ class Ask:
         """
         key = (info is None or "images" in info.features, channel)
         if key not in self._prompts:
-            self._prompts[key] = EncodedOnce(self._rendered(info, channel))
+            self._prompts[key] = EncodedOnce(self._rendered(info, channel).segments)
         return self._prompts[key]
 
     def _rendered(self, info: EngineInfo | None, channel: str | None) -> Prompt:

@@ -8,6 +8,7 @@ will read.
 
 from __future__ import annotations
 
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from ..render.prompt import Prompt
@@ -15,32 +16,24 @@ from ..runtime.image_grid import image_tokens
 from .image_size import size_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
 
 class EncodedOnce(Prompt):
-    """``prompt``, which remembers the ids that it gave last."""
-
-    __slots__ = ("_known", "_more")
-    _known: list[tuple[object, bool, Sequence[int]]]
-    _more: list[int]
-
-    def __init__(self, prompt: Prompt) -> None:
-        super().__init__(prompt.segments)
-        object.__setattr__(self, "_known", [])  # a Prompt is frozen, and what it is stays so
-        object.__setattr__(self, "_more", [])
+    """A prompt that remembers the ids that it gave last. It has no slots, so that it can."""
 
     def token_ids(self, tokenizer: object, *, legacy: bool = False) -> list[int]:
         """See :class:`~atem.render.Prompt`; the list is the caller's."""
-        for of, spelled, ids in self._known:
-            if of is tokenizer and spelled == legacy:
-                return list(ids)
-        made = Prompt.token_ids(self, tokenizer, legacy=legacy)
-        self._known[:] = [(tokenizer, legacy, tuple(made))]
-        return made
+        return list(self._encode(tokenizer, legacy=legacy))
 
     def count(self, tokenizer: object) -> int:
         """Its tokens with those of its images. Raises ApiError for an image that has no size."""
-        if not self._more:
-            self._more[:] = [sum(image_tokens(*size_of(source)) - 1 for source in self.images)]
-        return len(self.token_ids(tokenizer)) + self._more[0]
+        return len(self.token_ids(tokenizer)) + self._more
+
+    @cached_property
+    def _encode(self) -> Callable[..., list[int]]:
+        return lru_cache(maxsize=1)(Prompt(self.segments).token_ids)
+
+    @cached_property
+    def _more(self) -> int:
+        return sum(image_tokens(*size_of(source)) - 1 for source in self.images)
