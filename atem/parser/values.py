@@ -7,7 +7,8 @@ schema, and nothing is read without a bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import reduce
 from types import MappingProxyType
 from typing import Any, Final
@@ -180,18 +181,18 @@ def _declarations(schema: Any, key: str) -> Iterable[Any]:
     properties = _mapping(schema, "properties")
     if key in properties:
         yield properties[key]
-    for pattern, found in _mapping(schema, "patternProperties").items():
-        if _matches(pattern, key):
-            yield found
+    if declared := _mapping(schema, "patternProperties"):
+        yield from _matching(declared, key)
 
 
-def _matches(pattern: Any, key: str) -> bool:
+def _matching(declared: Mapping[Any, Any], key: str) -> Iterator[Any]:
     from ..tools import pattern as patterns  # slow to import, and few schemas have one
 
-    try:
-        return patterns.occurs(pattern, key) is True
-    except patterns.UNREADABLE:
-        return False
+    searches = patterns.Searches()
+    for pattern, found in declared.items():
+        with suppress(*patterns.UNREADABLE):
+            if searches.occurs(pattern, key):
+                yield found
 
 
 def _targets(root: Any, schema: Mapping[str, Any]) -> Iterable[Any]:

@@ -1,14 +1,17 @@
 """How much work one validation may be.
 
-Rules: counts, never a clock, so that the same schema and value always get the
-same answer. Alternatives that refer to themselves multiply with every level of
+Rules: counts, and a clock for patterns alone, so that the same schema and value
+always get the same answer. Alternatives that refer to themselves multiply with every level of
 a value, and nothing about such a schema is wrong enough to refuse it unread.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from .pattern import Searches
 
 BASE: Final = 20_000
 """Steps for any value: a fraction of a second."""
@@ -28,11 +31,13 @@ class Budget:
     step costs depends on that schema and that value alone.
     """
 
-    __slots__ = ("limit", "spent")
+    __slots__ = ("limit", "searches", "spent")
 
     def __init__(self, value: object) -> None:
         self.limit = BASE + PER_MEMBER * _members(value)
         self.spent = 0
+        self.searches: Searches | None = None
+        """For the patterns of the schema, once there is one."""
 
     def spend(self) -> None:
         """Take a step. Raises TooCostly if none is left."""

@@ -27,6 +27,8 @@ MAPS: Final = ("properties", "patternProperties", "$defs", "definitions", "depen
 MAX_REMEMBERED: Final = 1 << 16
 """Characters of a schema whose faults are remembered."""
 
+UNBOUNDED: Final = "'unevaluatedProperties' beside 'patternProperties' can't be checked"
+
 MAX_CHAIN: Final = 8
 """References that are followed from the root; a longer chain is judged where it is left."""
 
@@ -70,6 +72,8 @@ def _schema_faults(tool: Tool, schema: dict[str, Any]) -> Iterator[str]:
     yield from _root_faults(_root(tool, schema))
     yield from _reference_faults(tool, schema)
     yield from _pattern_faults(schema)
+    if tool.checker.unbounded:
+        yield UNBOUNDED
 
 
 def _root(tool: Tool, schema: dict[str, Any]) -> dict[str, Any]:

@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from time import perf_counter
 from typing import Any, Final
 
 import regex
 
 SECONDS: Final = 0.25
 """Time for one search, and again for each MiB of text."""
+
+SLOW: Final = 0.01
+"""Seconds of a search that counts."""
 
 MAX_SIZE: Final = 20_000
 """Elements of a pattern whose repeats are written out; the module takes 260 bytes for each."""
@@ -35,13 +39,33 @@ _VERBOSE: Final = re.compile(r"\(\?(?:#|[\w-]*x)")
 """What makes brackets of a pattern mean something else than they seem to."""
 
 
-def occurs(pattern: str, text: str) -> bool | None:
+def occurs(pattern: str, text: str, seconds: float = SECONDS) -> bool | None:
     """Whether ``pattern`` is found in ``text``; None if that takes too long. Raises UNREADABLE."""
     found = compiled(pattern)
     try:
-        return found.search(text, timeout=SECONDS * (1 + len(text) / 2**20)) is not None
+        return found.search(text, timeout=seconds * (1 + len(text) / 2**20)) is not None
     except TimeoutError:
         return None
+
+
+class Searches:
+    """Searches that share their time: one that is slow ends soon, and many that are do too."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self, seconds: float = 4 * SECONDS) -> None:
+        self._left = seconds
+
+    def occurs(self, pattern: str, text: str) -> bool | None:
+        """See :func:`occurs`; None also if no time is left."""
+        if self._left <= 0:
+            return None
+        began = perf_counter()
+        found = occurs(pattern, text, min(SECONDS, self._left))
+        # Those that are quick cost nothing, however many they are: the value's size bounds them.
+        spent = perf_counter() - began
+        self._left -= spent if spent > SLOW else 0
+        return found
 
 
 @lru_cache(maxsize=REMEMBERED)

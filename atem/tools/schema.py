@@ -3,9 +3,9 @@
 Rules: knows jsonschema, not tools. Imported on the first validation or check.
 Where jsonschema's own keyword could take more than linear time in a value (a
 pattern that backtracks, items compared pairwise), it is replaced here by one
-that gives the same answer. (``unevaluatedProperties`` beside ``patternProperties``
-is left to jsonschema.) What multiplies, alternatives that refer to themselves,
-ends with the :class:`~atem.tools.budget.Budget` of the validation.
+that gives the same answer; ``unevaluatedProperties`` beside ``patternProperties``,
+for which there is none, is not checked at all. What multiplies, alternatives that
+refer to themselves, ends with the :class:`~atem.tools.budget.Budget` of the validation.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from referencing import Registry, Resource
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import DRAFT202012
 
+from .budget import TooCostly
 from .equality import key_of
-from .pattern import occurs
+from .pattern import Searches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,15 +38,18 @@ TYPING: Final = ("type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref")
 class Checker:
     """A compiled schema that resolves references inside itself and nowhere else.
 
-    The draft is the one that ``$schema`` names, else 2020-12.
+    The draft is the one that ``$schema`` names, else 2020-12. ``unbounded`` says
+    that it can't be checked in a time that has a bound.
     """
 
-    __slots__ = ("_draft", "_validator")
+    __slots__ = ("_draft", "_validator", "unbounded")
 
     def __init__(self, schema: Schema) -> None:
         self._draft: Any = validator_for(schema, default=Draft202012Validator)
         # Without a registry of its own jsonschema would fetch what a reference names.
         self._validator: Any = _bounded(self._draft)(schema, registry=Registry())
+        # Beside each other they are searched for by jsonschema, with no bound on the time.
+        self.unbounded = {"unevaluatedProperties", "patternProperties"} <= _keys(schema)
 
     def errors(self, value: object, budget: Budget) -> Iterator[ValidationError]:
         """The errors for ``value`` as jsonschema finds them, one by one.
@@ -54,6 +58,9 @@ class Checker:
         """
         # Of what jsonschema hands to each validator that it derives, this alone is ours to use:
         # formats are not checked.
+        if self.unbounded:
+            raise TooCostly
+        budget.searches = budget.searches or Searches()
         yield from self._validator.evolve(format_checker=budget).iter_errors(value)
 
     def check(self) -> None:
@@ -130,10 +137,30 @@ def _unless_null(keyword: Any) -> Any:
     return check
 
 
-def _pattern(_: Any, pattern: str, value: object, __: Schema) -> Iterator[ValidationError]:
+def _keys(schema: Any) -> set[str]:
+    """Every key in ``schema``, at any depth."""
+    found: set[str] = set()
+    pending = [schema]
+    seen: set[int] = set()
+    while pending:
+        node = pending.pop()
+        if not isinstance(node, dict | list) or id(node) in seen:
+            continue
+        seen.add(id(node))
+        found |= node.keys() if isinstance(node, dict) else set()
+        pending += node.values() if isinstance(node, dict) else node
+    return found
+
+
+def _occurs(validator: Any, pattern: str, text: str) -> bool | None:
+    found: bool | None = validator.format_checker.searches.occurs(pattern, text)
+    return found
+
+
+def _pattern(validator: Any, pattern: str, value: object, _: Schema) -> Iterator[ValidationError]:
     if not isinstance(value, str):
         return
-    found = occurs(pattern, value)
+    found = _occurs(validator, pattern, value)
     if found is None:
         yield ValidationError(f"takes too long to match against the pattern {pattern!r}")
     elif not found:
@@ -147,7 +174,7 @@ def _pattern_properties(
         return
     for pattern, inner in patterns.items():
         for key, item in value.items():
-            found = occurs(pattern, key)
+            found = _occurs(validator, pattern, key)
             if found is None:
                 yield ValidationError(f"a name takes too long to match against {pattern!r}")
             elif found:
@@ -161,7 +188,9 @@ def _additional_properties(
         return
     declared, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
     undeclared = (key for key in value if key not in declared)
-    extras = [key for key in undeclared if not any(occurs(each, key) for each in patterns)]
+    extras = [
+        key for key in undeclared if not any(_occurs(validator, each, key) for each in patterns)
+    ]
     if isinstance(allowed, dict):
         for key in extras:
             yield from validator.descend(value[key], allowed, path=key)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import tracemalloc
+from time import monotonic
 
 import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
+from atem.parser.values import ParameterTypes
 from atem.tools import Tool
 from atem.tools.check import faults
 from atem.tools.pattern import MAX_SIZE, UNREADABLE, compiled, occurs, written_out
+from atem.tools.validation import validate
 
 HUGE = [
     "a{1000000000}",
@@ -81,3 +84,39 @@ def test_the_patterns_of_one_schema_are_bounded_together():
     properties = {f"p{n}": {"type": "string", "pattern": f"^a{{900}}{n}$"} for n in range(30)}
     (fault,) = faults(Tool("t", parameters={"type": "object", "properties": properties}))
     assert "patterns" in fault
+
+
+SLOW = "^(a|aa)+$"
+STUCK = "a" * 60 + "!"
+SLOW_SCHEMAS = {
+    "branches": {"anyOf": [{"pattern": SLOW + "b" * n} for n in range(60)]},
+    "names": {
+        "patternProperties": {SLOW + "b" * n: {} for n in range(60)},
+        "additionalProperties": False,
+    },
+    "unevaluated names": {
+        "patternProperties": {SLOW: {}},
+        "unevaluatedProperties": False,
+    },
+}
+
+
+@pytest.mark.parametrize("schema", SLOW_SCHEMAS.values(), ids=SLOW_SCHEMAS)
+def test_all_searches_of_one_validation_share_their_time(schema):
+    tool = Tool("t", parameters={"type": "object", "properties": {"x": schema}})
+    began = monotonic()
+    assert validate(tool, {"x": STUCK if "anyOf" in schema else {STUCK: 1}})
+    assert monotonic() - began < 4
+
+
+def test_names_that_cannot_be_checked_in_time_are_refused_with_the_tool():
+    parameters = {"type": "object", **SLOW_SCHEMAS["unevaluated names"]}
+    (fault,) = faults(Tool("t", parameters=parameters))
+    assert "unevaluatedProperties" in fault
+
+
+def test_the_type_of_a_name_is_found_in_a_bounded_time():
+    types = ParameterTypes({"patternProperties": {SLOW + "b" * n: {} for n in range(60)}})
+    began = monotonic()
+    assert types[STUCK].admitted is None
+    assert monotonic() - began < 4
