@@ -22,7 +22,7 @@ from ..render.values import encode_value
 from ..runtime.grammar.compiled import fault, fault_of_all
 from ..tools.definition import CUSTOM_INPUT
 from .faults import bad_schema
-from .output.grammar import Grammar as Syntax
+from .output.syntax import Syntax
 from .strict_schema import strict_faults
 from .tool_echo import inner
 
@@ -36,8 +36,8 @@ ANY_OBJECT: Final = '{"type": "object"}'
 MAX_LENGTH: Final = 256
 """Of a string, in characters, as far as its length is counted while it is written."""
 
-MAX_PARAMETERS: Final = 400
-"""Of all calls together, as far as each is held to its own schema."""
+MAX_TOGETHER: Final = 400
+"""Parameters of all calls, as far as each is held to its own schema."""
 
 _TO_ROOT: Final = '"$ref": "#"'
 _EVERYTHING: Final = "(?s:.*)"
@@ -56,7 +56,7 @@ def grammar_of(choice: Choice, tools: ClientTools, wanted: TextFormat) -> Gramma
     )
     grammar = Grammar(answer, calls)
     together = sum(len(call.parameters or ()) for call in calls)
-    if together > MAX_PARAMETERS or fault_of_all(grammar):
+    if together > MAX_TOGETHER or fault_of_all(grammar):
         return Grammar(answer, tuple(map(_loose, calls)))
     return grammar
 
@@ -110,7 +110,7 @@ def _custom(tool: Declared) -> Form:
     syntax = Syntax.of(tool.raw)
     if syntax is None or syntax.too_large:
         return TEXT
-    return _usable(Form("regex" if syntax.syntax == "regex" else "lark", syntax.definition))
+    return _usable(Form(syntax.kind, syntax.definition))
 
 
 def _value(root: Mapping[str, Any], schema: Any, types: ParameterTypes, key: str) -> Form:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from ...messages import Violation
 from ...tools.definition import CUSTOM_INPUT
-from .grammar import Grammar
 from .rejection import Rejection
+from .syntax import Syntax
 
 if TYPE_CHECKING:
     from ...messages import ToolCall
@@ -33,10 +33,10 @@ def _errors(call: ToolCall, tools: ClientTools) -> tuple[Violation, ...]:
     if target is None:
         return ()
     if target.kind == "custom":
-        return call.errors or _grammar_errors(tools.custom_input(call), Grammar.of(target.raw))
+        return call.errors or _grammar_errors(tools.custom_input(call), Syntax.of(target.raw))
     return call.errors if target.strict else ()
 
 
-def _grammar_errors(text: str, grammar: Grammar | None) -> tuple[Violation, ...]:
-    fault = grammar.fault(text) if grammar else None
+def _grammar_errors(text: str, syntax: Syntax | None) -> tuple[Violation, ...]:
+    fault = syntax.fault(text) if syntax else None
     return (Violation(f"/{CUSTOM_INPUT}", fault),) if fault else ()

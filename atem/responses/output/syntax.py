@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
 import regex
 
@@ -32,14 +32,14 @@ Answer: TypeAlias = bool | None
 """Yes, no, or undecided within the bounds."""
 
 
-class Grammar(NamedTuple):
+class Syntax(NamedTuple):
     """What ``format`` of a custom tool asks for."""
 
-    syntax: str
+    kind: Literal["lark", "regex"]
     definition: str
 
     @classmethod
-    def of(cls, tool: Mapping[str, Any]) -> Grammar | None:
+    def of(cls, tool: Mapping[str, Any]) -> Syntax | None:
         """The grammar of a declaration; None if it has none."""
         nested = tool.get("custom")  # as Chat Completions has it
         form = (nested if isinstance(nested, Mapping) else tool).get("format")
@@ -47,9 +47,8 @@ class Grammar(NamedTuple):
             return None
         inner = form.get("grammar")
         fields = inner if isinstance(inner, Mapping) else form
-        syntax, definition = fields.get("syntax"), fields.get("definition")
-        known = syntax in CHECKS and isinstance(definition, str)
-        return cls(str(syntax), str(definition)) if known else None
+        kind, definition = fields.get("syntax"), fields.get("definition")
+        return cls(kind, definition) if kind in CHECKS and isinstance(definition, str) else None
 
     @property
     def too_large(self) -> bool:
@@ -60,10 +59,10 @@ class Grammar(NamedTuple):
         """What is wrong with ``text``, or None."""
         if self.too_large:
             return None
-        answer = CHECKS[self.syntax](self.definition, text) if len(text) <= MAX_TEXT else None
+        answer = CHECKS[self.kind](self.definition, text) if len(text) <= MAX_TEXT else None
         if answer:
             return None
-        return (UNDECIDED if answer is None else MISSED).format(self.syntax)
+        return (UNDECIDED if answer is None else MISSED).format(self.kind)
 
 
 def _regex(definition: str, text: str) -> Answer:

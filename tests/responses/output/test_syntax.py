@@ -12,8 +12,8 @@ from lark import Lark
 from lark.exceptions import LarkError
 
 from atem.errors import MissingExtra
-from atem.responses.output.grammar import Grammar
 from atem.responses.output.recognizer import read
+from atem.responses.output.syntax import Syntax
 
 PATCHES = """
 start: begin hunk+ end
@@ -34,14 +34,14 @@ GOOD = "*** Begin Patch\n*** Update File: a\n@@ def f\n-x\n+\n*** Add File: b\n+
 
 @pytest.mark.parametrize("text", [GOOD, GOOD[:-1], GOOD.replace("a\n@@ def f\n-x\n+\n", "a\n")])
 def test_a_patch_is_accepted(text: str) -> None:
-    assert Grammar("lark", PATCHES).fault(text) is None
+    assert Syntax("lark", PATCHES).fault(text) is None
 
 
 @pytest.mark.parametrize(
     "text", ["", GOOD[:-8], f" {GOOD}", GOOD.replace("@@", "!!"), GOOD.replace("+y\n", "")]
 )
 def test_what_is_no_patch_is_not(text: str) -> None:
-    assert Grammar("lark", PATCHES).fault(text) is not None
+    assert Syntax("lark", PATCHES).fault(text) is not None
 
 
 SUMS = """
@@ -70,43 +70,43 @@ def test_the_answer_is_larks(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "grammar",
+    "syntax",
     [
-        Grammar("regex", "(a+)+b"),
-        Grammar("regex", "(.*)*(.*)*(.*)*(.*)*b"),
-        Grammar("lark", 'start: a\na: a a | "a" |'),
-        Grammar("lark", "start: /(a+)+b/"),
-        Grammar("lark", "start: x+\nx: /(a|aa)+(a|aa)+c/ | /a/"),
+        Syntax("regex", "(a+)+b"),
+        Syntax("regex", "(.*)*(.*)*(.*)*(.*)*b"),
+        Syntax("lark", 'start: a\na: a a | "a" |'),
+        Syntax("lark", "start: /(a+)+b/"),
+        Syntax("lark", "start: x+\nx: /(a|aa)+(a|aa)+c/ | /a/"),
     ],
 )
-def test_no_grammar_takes_for_ever(grammar: Grammar) -> None:
+def test_no_grammar_takes_for_ever(syntax: Syntax) -> None:
     began = perf_counter()
-    grammar.fault("a" * 4000)
+    syntax.fault("a" * 4000)
     assert perf_counter() - began < 10
 
 
 @pytest.mark.parametrize(
-    "grammar",
+    "syntax",
     [
-        Grammar("regex", "(unclosed"),
-        Grammar("lark", "start: ("),
-        Grammar("lark", "other: /a/"),
-        Grammar("lark", "%import .secret (word)\nstart: word"),
-        Grammar("lark", 'start: "a"~1..100000000'),
+        Syntax("regex", "(unclosed"),
+        Syntax("lark", "start: ("),
+        Syntax("lark", "other: /a/"),
+        Syntax("lark", "%import .secret (word)\nstart: word"),
+        Syntax("lark", 'start: "a"~1..100000000'),
     ],
 )
-def test_a_grammar_that_cannot_be_read_holds_nothing_back(grammar: Grammar) -> None:
-    assert grammar.fault("anything") is None
+def test_a_grammar_that_cannot_be_read_holds_nothing_back(syntax: Syntax) -> None:
+    assert syntax.fault("anything") is None
 
 
 def test_a_declaration_without_a_grammar_has_none() -> None:
-    assert Grammar.of({"type": "custom", "name": "x", "format": {"type": "text"}}) is None
+    assert Syntax.of({"type": "custom", "name": "x", "format": {"type": "text"}}) is None
     form = {"type": "grammar", "syntax": "regex", "definition": "a"}
-    assert Grammar.of({"type": "custom", "name": "x", "format": form}) == Grammar("regex", "a")
+    assert Syntax.of({"type": "custom", "name": "x", "format": form}) == Syntax("regex", "a")
 
 
 def test_a_lark_grammar_without_lark_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "atem.responses.output.recognizer")
     monkeypatch.setitem(sys.modules, "lark", None)
     with pytest.raises(MissingExtra, match="lark"):
-        Grammar("lark", 'start: "never seen before"').fault("a")
+        Syntax("lark", 'start: "never seen before"').fault("a")
