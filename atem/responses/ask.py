@@ -62,7 +62,8 @@ class Ask:
 
     ``summary``, ``encrypted`` and ``logprobs`` say what the output is to hold.
     ``prewarm`` asks for the prompt alone, ``compact`` for a compaction item.
-    ``notes`` name what was accepted and has no effect.
+    ``notes`` name what was accepted and has no effect, and ``left_out`` is the
+    number of messages that didn't fit the context.
     """
 
     echo: Mapping[str, Any]
@@ -90,6 +91,7 @@ class Ask:
     current_date: str | None = None
     asked: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    left_out: int = 0
     _prompts: dict[tuple[bool, str | None], EncodedOnce] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )

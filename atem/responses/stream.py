@@ -41,9 +41,8 @@ class ResponseStream:
     as far as one turn can show it: a turn that isn't what was asked ends in
     ``response.failed``.
 
-    ``ask`` is the request as it is answered, ``left_out`` the number of messages
-    that didn't fit, ``notes`` what was asked for and not done; ``builder`` counts
-    the usage.
+    ``ask`` is the request as it is answered, ``notes`` what was asked for and not
+    done; ``builder`` counts the usage.
     """
 
     def __init__(
@@ -56,7 +55,6 @@ class ResponseStream:
         **options: Any,
     ) -> None:
         self.ask = ask
-        self.left_out = 0
         self.notes: tuple[str, ...] = ask.notes
         self.builder = new_builder(ask, created_at=int(clock()), blobs=blobs, **options)
         self._batches = turn_by_turn(
@@ -80,9 +78,8 @@ class ResponseStream:
         What doesn't fit its context is refused or left out, as ``ask.truncation``
         says. Raises ApiError for all that can be refused.
         """
-        shorter, left_out = _fitting(ask, engine)
+        shorter = _fitting(ask, engine)
         made = cls((), shorter, clock=clock, blobs=blobs, **options)
-        made.left_out = left_out
         made.notes = (*ask.notes, *ask.lacking(engine.info))
         made._batches = answer(
             shorter,
@@ -115,11 +112,11 @@ class ResponseStream:
         self._batches.close()
 
 
-def _fitting(ask: Ask, engine: Engine) -> tuple[Ask, int]:
+def _fitting(ask: Ask, engine: Engine) -> Ask:
     try:
         tokenizer = engine.tokenizer
     except Unsupported:  # a server that answers in text, and counts for itself
-        return ask, 0
+        return ask
     return truncate(ask, tokenizer, engine.info.context, engine.info)
 
 

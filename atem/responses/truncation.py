@@ -34,10 +34,8 @@ def input_tokens(ask: Ask, tokenizer: Tokenizer, info: EngineInfo | None = None)
     return ask.prompt(info, channel=ask.channel(info)).count(tokenizer)
 
 
-def truncate(
-    ask: Ask, tokenizer: Tokenizer, context: int, info: EngineInfo | None = None
-) -> tuple[Ask, int]:
-    """``ask`` so that it fits a context of that many tokens, and the messages that were left out.
+def truncate(ask: Ask, tokenizer: Tokenizer, context: int, info: EngineInfo | None = None) -> Ask:
+    """``ask`` so that it fits a context of that many tokens; it counts the messages left out.
 
     Raises ApiError (``context_length_exceeded``) if it doesn't fit, or can't be made to.
     """
@@ -45,10 +43,10 @@ def truncate(
     if ask.truncation == "disabled":
         if tokens >= context:
             raise too_long(tokens, context)
-        return ask, 0
+        return ask
     limit = context - min(ask.max_tokens or context // SHARE, context // SHARE, context - 1)
     if tokens <= limit:
-        return ask, 0
+        return ask
     ask = replace(ask, tools=ask.tools.all_shown())
     system, groups = _groups(ask.messages)
     low, high = 1, len(groups) - 1  # how many of the oldest groups go
@@ -63,7 +61,7 @@ def truncate(
             low = middle + 1
     if shorter is None:
         raise too_long(tokens, context)
-    return shorter, len(ask.messages) - len(shorter.messages)
+    return replace(shorter, left_out=len(ask.messages) - len(shorter.messages))
 
 
 def _groups(messages: Sequence[Message]) -> tuple[list[Message], list[list[Message]]]:

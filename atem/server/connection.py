@@ -20,10 +20,8 @@ from starlette.websockets import WebSocketDisconnect
 from ..responses.faults import ApiError, bad_value, missing, rate_limited, unsupported
 from .encoding import decode, encode
 from .http import told
-from .noting import noted
 from .presence import Gone
 from .pulse import steady
-from .reply import Reply
 from .store import Bounds
 from .store.memory import MemoryStore
 
@@ -169,9 +167,8 @@ class Connection:
         body = {key: frame[key] for key in frame if key not in ("type", "stream_id")}
         if body.get("background"):
             raise unsupported("background", "background responses are asked for over HTTP.")
-        ask, left_out = await self._service.read(body, self._tenant, near=(self._near,))
-        noted(ask, self._service.engine.info, left_out)  # in the log alone: a frame has no header
-        reply = Reply(self._service, ask, self._tenant, self._near)
+        # What has no effect is in the log alone: a frame has no header.
+        reply, _ = await self._service.begin(body, self._tenant, self._near)
         self._written[reply.id] = lane
         try:
             async with aclosing(steady(reply, self._service.settings.heartbeat)) as batches:

@@ -28,14 +28,11 @@ MORE: Final = "..."
 log = logging.getLogger("atem.server")
 
 
-def noted(ask: Ask, info: EngineInfo, left_out: int) -> dict[str, str]:
-    """Headers that name what of ``ask`` has no effect; they are logged too.
-
-    ``left_out`` is the number of messages that didn't fit the context.
-    """
+def noted(ask: Ask, info: EngineInfo) -> dict[str, str]:
+    """Headers that name what of ``ask`` has no effect; they are logged too."""
     found = {
         DROPPED: ", ".join(ask.tools.dropped),
-        TRUNCATED: str(left_out or ""),
+        TRUNCATED: str(ask.left_out or ""),
         NOTES: "; ".join([*ask.notes, *ask.lacking(info)]),
     }
     headers = {name: plain(value) for name, value in found.items() if value}

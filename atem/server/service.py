@@ -31,6 +31,7 @@ from .inspector.live import Live
 from .keeping import chain, referred
 from .leases import recover, tend
 from .metrics import Metrics
+from .noting import noted
 from .quota import Quota
 from .reply import DRAINED, Reply
 from .settings import DAY, NO_DATE, TODAY
@@ -153,18 +154,19 @@ class Service:
             check_page(self.settings, headers)
         return self.keys.tenant(headers)
 
-    async def read(
-        self, body: dict[str, Any], tenant: str, *, near: Sequence[Store] = ()
-    ) -> tuple[Ask, int]:
-        """A create body as an Ask that fits the context, and how many messages were left out.
+    async def begin(
+        self, body: dict[str, Any], tenant: str, near: Store | None = None
+    ) -> tuple[Reply, dict[str, str]]:
+        """A reply to a create body, and the headers that name what of it has no effect.
 
-        ``near`` are stores to look into first. Raises ApiError.
+        ``near`` is a store to look into first, which keeps the reply too. Raises ApiError.
         """
         if self.draining:
             raise overloaded("The server is shutting down; try another, or try again later.")
         self.quota.take(tenant)
-        history, found = await self.before(body, tenant, near)
-        return await asyncio.to_thread(self._read, body, history, found)
+        history, found = await self.before(body, tenant, () if near is None else (near,))
+        ask = await asyncio.to_thread(self._read, body, history, found)
+        return Reply(self, ask, tenant, near), noted(ask, self.engine.info)
 
     async def before(
         self, body: dict[str, Any], tenant: str, near: Sequence[Store] = ()
@@ -255,17 +257,15 @@ class Service:
             current_date=_date(self.settings.current_date),
         )
 
-    def _read(
-        self, body: dict[str, Any], history: list[Item], found: dict[str, Item]
-    ) -> tuple[Ask, int]:
+    def _read(self, body: dict[str, Any], history: list[Item], found: dict[str, Item]) -> Ask:
+        """As an Ask that fits the context."""
         ask = self._ask(body, history, found)
         info = self.engine.info
-        left_out = 0
         if self.tokenizer is not None:
-            ask, left_out = truncate(ask, self.tokenizer, info.context, info)
+            ask = truncate(ask, self.tokenizer, info.context, info)
         if ask.logprobs or self.tokenizer is None:
             ask.engine_request(info)  # what it refuses is refused before anything is sent
-        return ask, left_out
+        return ask
 
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)

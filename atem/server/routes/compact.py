@@ -12,8 +12,6 @@ from starlette.routing import Route
 
 from ...responses.faults import missing, server_error
 from ..http import answer, endpoint
-from ..noting import noted
-from ..reply import Reply
 from .responses import whole
 
 if TYPE_CHECKING:
@@ -43,8 +41,8 @@ async def compact(call: Call) -> Response:
     if isinstance(items, list):
         items = [*items, {"type": "compaction_trigger"}]
     before, _ = await call.service.before(made, call.tenant)
-    ask, left_out = await call.service.read({**made, "input": items}, call.tenant)
-    response = await whole(call, Reply(call.service, ask, call.tenant))
+    reply, headers = await call.service.begin({**made, "input": items}, call.tenant)
+    response = await whole(call, reply)
     made_items = [item for item in response["output"] if item["type"] == "compaction"]
     if not made_items:
         raise server_error("The model's summary was cut off; allow a longer context.")
@@ -52,10 +50,10 @@ async def compact(call: Call) -> Response:
         "id": response["id"],
         "object": "response.compaction",
         "created_at": response["created_at"],
-        "output": [*_said([*before, *ask.items]), *made_items],
+        "output": [*_said([*before, *reply.ask.items]), *made_items],
         "usage": response["usage"],
     }
-    return answer(body, headers=noted(ask, call.service.engine.info, left_out))
+    return answer(body, headers=headers)
 
 
 def _said(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

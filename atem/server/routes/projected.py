@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...responses.faults import ApiError
 from ..http import answer
-from ..noting import noted
 from ..pulse import steady
-from ..reply import Reply
 from .responses import streamed, whole
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 
     from ..http import Call
+    from ..reply import Reply
 
 Body: TypeAlias = dict[str, Any]
 
@@ -47,12 +46,10 @@ async def projected(call: Call, form: Form) -> Any:
     body = await call.body()
     made = form.body(body)
     try:
-        ask, left_out = await call.service.read(made, call.tenant)
+        reply, headers = await call.service.begin(made, call.tenant)
     except ApiError as error:
         raise form.fault(error, body) from error
-    headers = noted(ask, call.service.engine.info, left_out)
-    reply = Reply(call.service, ask, call.tenant)
-    if ask.stream:
+    if reply.ask.stream:
         return streamed(call.service, _stream(reply, form, body), headers)
     await whole(call, reply)
     return answer(form.whole(reply, body), headers=headers)

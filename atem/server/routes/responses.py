@@ -19,10 +19,8 @@ from ..following import logged
 from ..http import answer, endpoint
 from ..jobs import Job
 from ..keeping import response_record
-from ..noting import noted
 from ..presence import unless_gone
 from ..pulse import steady
-from ..reply import Reply
 from ..streams import COMMENT, EventStream, named
 from .paging import asked, page, whole_number
 
@@ -31,8 +29,8 @@ if TYPE_CHECKING:
 
     from starlette.responses import Response
 
-    from ...responses.ask import Ask
     from ..http import Call
+    from ..reply import Reply
     from ..service import Service
     from ..store import Record
 
@@ -53,12 +51,10 @@ def routes(prefix: str) -> list[Route]:
 async def create(call: Call) -> Any:
     """Write a response: in one piece, as a stream, or in the background."""
     body = await call.body()
-    ask, left_out = await call.service.read(body, call.tenant)
-    headers = noted(ask, call.service.engine.info, left_out)
-    if ask.background:
-        return await _in_background(call, ask, headers)
-    reply = Reply(call.service, ask, call.tenant)
-    if ask.stream:
+    reply, headers = await call.service.begin(body, call.tenant)
+    if reply.ask.background:
+        return await _in_background(call, reply, headers)
+    if reply.ask.stream:
         return streamed(call.service, event_parts(reply), headers)
     return answer(await whole(call, reply), headers=headers)
 
@@ -100,14 +96,14 @@ async def event_parts(reply: Reply) -> AsyncGenerator[bytes, None]:
                 yield b"".join(map(named, events)) or COMMENT
 
 
-async def _in_background(call: Call, ask: Ask, headers: dict[str, str]) -> Any:
+async def _in_background(call: Call, reply: Reply, headers: dict[str, str]) -> Any:
     service = call.service
     if service.settings.store == "off":
         raise bad_value("background", "background needs a store, and this server keeps nothing.")
-    job = Job(Reply(service, ask, call.tenant))
+    job = Job(reply)
     await job.start()
-    if ask.stream:
-        record = await response_record([service.store], call.tenant, job.reply.id)
+    if reply.ask.stream:
+        record = await response_record([service.store], call.tenant, reply.id)
         return streamed(service, _log_parts(service, record, -1), headers)
     return answer(job.response, headers=headers)
 

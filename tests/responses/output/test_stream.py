@@ -142,7 +142,7 @@ def test_what_is_left_out_and_not_done_is_said() -> None:
     talk = [{"role": "user", "content": "a " * 200}, {"role": "assistant", "content": "b"}]
     ask = asked(input=[*talk, *talk, *talk[:1]], truncation="auto", wishes=3)
     stream = ResponseStream.of(ask, ScriptedEngine([ANSWER], context=900), clock=lambda: 0)
-    assert stream.left_out > 0
+    assert stream.ask.left_out > 0
     assert stream.notes == ("'wishes' is no field of a request",)
 
 

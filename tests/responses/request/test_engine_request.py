@@ -126,7 +126,7 @@ def test_tokens_are_those_of_the_prompt() -> None:
 
 def test_an_input_that_fits_is_left_alone() -> None:
     made = ask()
-    assert truncate(made, TOKENIZER, input_tokens(made, TOKENIZER) + 1) == (made, 0)
+    assert truncate(made, TOKENIZER, input_tokens(made, TOKENIZER) + 1) == made
 
 
 @pytest.mark.parametrize("less", [0, 1, 10])
@@ -149,7 +149,7 @@ LONG = [
 ]  # fmt: skip
 
 
-def fitting(context: int) -> tuple[Ask, int]:
+def fitting(context: int) -> Ask:
     made = ask(
         [*LONG, user("newest")], truncation="auto", instructions="Be brief.", max_output_tokens=16
     )
@@ -160,7 +160,8 @@ def fitting(context: int) -> tuple[Ask, int]:
 def test_truncation_leaves_out_the_oldest_in_whole_groups(share: float) -> None:
     whole = ask([*LONG, user("newest")], instructions="Be brief.")
     context = int(input_tokens(whole, TOKENIZER) * share)
-    made, dropped = fitting(context)
+    made = fitting(context)
+    dropped = made.left_out
     assert input_tokens(made, TOKENIZER) + 16 <= context
     assert dropped > 0
     assert made.messages[0] == whole.messages[0]
@@ -169,10 +170,10 @@ def test_truncation_leaves_out_the_oldest_in_whole_groups(share: float) -> None:
 
 
 def test_truncation_leaves_out_no_more_than_it_has_to() -> None:
-    made, dropped = fitting(2000)
+    made = fitting(2000)
     whole = ask([*LONG, user("newest")], instructions="Be brief.")
     groups = [place for place, message in enumerate(whole.messages[1:]) if message.role != "tool"]
-    before = max((place for place in groups if place < dropped), default=0)
+    before = max((place for place in groups if place < made.left_out), default=0)
     one_more = replace(made, messages=(whole.messages[0], *whole.messages[1 + before :]))
     assert input_tokens(one_more, TOKENIZER) + 16 > 2000
 
@@ -183,10 +184,10 @@ def test_a_tool_whose_search_was_left_out_is_shown_in_the_system_text() -> None:
     items = [user(), search, found, *LONG, user("newest")]
     tools = [{"type": "tool_search", "execution": "client"}]
     whole = ask(items, truncation="auto", tools=tools)
-    short, dropped = truncate(whole, TOKENIZER, input_tokens(whole, TOKENIZER) * 3 // 4)
+    short = truncate(whole, TOKENIZER, input_tokens(whole, TOKENIZER) * 3 // 4)
     declared = '{"name": "found_later", '
     assert declared not in whole.prompt().text().partition("<|eot|>")[0]
-    assert dropped > 3
+    assert short.left_out > 3
     assert declared in short.prompt().text().partition("<|eot|>")[0]
 
 

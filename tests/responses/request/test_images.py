@@ -96,8 +96,8 @@ def test_an_image_that_fills_the_context_is_too_long_and_is_left_out_if_it_may_b
     with pytest.raises(ApiError) as caught:
         truncate(ask(items), engine.tokenizer, 2000, engine.info)
     assert caught.value.code == "context_length_exceeded"
-    shorter, left_out = truncate(ask(items, truncation="auto"), engine.tokenizer, 2000, engine.info)
-    assert left_out == 2 or shorter.prompt(engine.info).images == ()
+    shorter = truncate(ask(items, truncation="auto"), engine.tokenizer, 2000, engine.info)
+    assert shorter.left_out == 2 or shorter.prompt(engine.info).images == ()
 
 
 def test_where_the_engine_sees_no_images_one_is_a_clear_400() -> None:
