@@ -153,7 +153,10 @@ def _recoveries(given: object) -> frozenset[str]:
             f"recover={given!r} is a {type(given).__name__}; "
             "pass a set of names, for example {'reasoning'}"
         )
-    return frozenset(given)
+    names = tuple(given)
+    if not all(isinstance(name, str) for name in names):
+        raise OptionError(f"recover={given!r} holds more than names")
+    return frozenset(names)
 
 
 def check_choice(option: str, value: Any) -> None:

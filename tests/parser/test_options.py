@@ -381,6 +381,8 @@ def test_a_value_that_an_option_lacks_is_refused_with_those_it_has(option):
 def test_a_recovery_that_does_not_exist_is_refused():
     with pytest.raises(ValueError, match="headerless"):
         atem.Parser(recover={"reasonning"})
+    with pytest.raises(ValueError, match="recover"):
+        atem.Parser(recover=[["reasoning"]])
 
 
 @pytest.mark.parametrize("start", [atem.Parser, atem.parse, atem.parse_stream, atem.aparse_stream])

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...errors import AtemError
+from ...parser.options import Options, ParserOptions
 from ...responses.faults import ApiError, bad_value, not_found
 from ...trace.pieces import MOST_CHARACTERS, cut, read_pieces
 from ...trace.tracer import trace
@@ -22,7 +23,7 @@ from ..inspector.page import HEADERS, MEDIA, PAGE, asset
 from .paging import whole_number
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable
 
     from starlette.requests import Request
 
@@ -36,18 +37,10 @@ MOST_BODY: Final = 16 * MOST_CHARACTERS
 TURN: Final = re.compile("[0-9]{1,9}")
 KEPT_PRIVATE: Final = {"cache-control": "no-store"}
 
-FIELDS: Final[Mapping[str, type]] = {
-    "tools": list,
-    "channel": str,
-    "arguments": str,
-    "unknown": str,
-    "names": str,
-    "validate": str,
-    "profile": str,
-    "strict_recipient": bool,
-    "one_invoke_per_message": bool,
-}
-"""The parser's options that a body may have, and ``recover``, a list of texts."""
+FIELDS: Final = tuple(
+    name for name in ParserOptions.__annotations__ if name not in ("tokenizer", "new_id")
+)
+"""The parser's options that a body may have: all that JSON has."""
 
 
 def routes() -> list[Route]:
@@ -128,15 +121,18 @@ def _pieces(body: dict[str, Any], tokenizer: Tokenizer | None) -> list[Any]:
 
 def _options(body: dict[str, Any]) -> dict[str, Any]:
     """The parser's options in a body; what it doesn't name has its default."""
-    found = {key: body[key] for key in FIELDS if body.get(key) is not None}
-    for key, value in found.items():
-        if not isinstance(value, FIELDS[key]):
-            raise bad_value(key, f"{key} is not of the type that it has.")
-    if found.get("unknown") == "raise":
+    if body.get("unknown") == "raise":
         raise bad_value("unknown", "unknown is reject, forward or content here.")
-    recover = body.get("recover")
-    if recover is not None:
-        if not (isinstance(recover, list) and all(isinstance(each, str) for each in recover)):
-            raise bad_value("recover", "recover is a list of names.")
-        found["recover"] = recover
+    found: dict[str, Any] = {}
+    for name in FIELDS:
+        if body.get(name) is not None:
+            found[name] = _option(name, body[name], found.get("tools"))
     return found
+
+
+def _option(name: str, value: Any, tools: Any) -> Any:
+    """``value`` as the parser takes it, beside ``tools`` if it is not these."""
+    try:
+        return getattr(Options.of({"tools": tools, name: value}), name)
+    except AtemError as error:
+        raise bad_value(name, str(error)) from error

@@ -9,6 +9,7 @@ from itertools import count
 import pytest
 
 import atem
+from atem.parser.options import ParserOptions
 from atem.parser.values import to_json
 from atem.server.inspector.page import MEDIA, PAGE, POLICY, asset
 from atem.server.routes.inspect import MOST_BODY
@@ -85,13 +86,14 @@ def test_the_pieces_of_an_engine_keep_what_is_known_of_them(served):
         ({"text": "x", "reason": "tired"}, None),
         ({"text": "x", "reason": ["stop"]}, None),
         ({"text": "x", "tools": "f"}, "tools"),
-        ({"text": "x", "tools": [1]}, None),
+        ({"text": "x", "tools": [1]}, "tools"),
         ({"text": "x", "unknown": "raise"}, "unknown"),
-        ({"text": "x", "names": "loose"}, None),
+        ({"text": "x", "names": "loose"}, "names"),
         ({"text": "x", "recover": [["reasoning"]]}, "recover"),
-        ({"text": "x", "recover": ["wishes"]}, None),
+        ({"text": "x", "recover": ["wishes"]}, "recover"),
         ({"text": "x", "strict_recipient": "yes"}, "strict_recipient"),
-        ({"text": "x", "channel": "a b"}, None),
+        ({"text": "x", "channel": "a b"}, "channel"),
+        ({"text": "x", "channel": "self", "framed": True}, None),
     ],
 )
 def test_what_can_not_be_traced_is_refused(served, body, param):
@@ -114,6 +116,16 @@ def test_options_are_the_parsers(served):
     assert [each["raw_name"] for each in whole["turn"]["calls"]] == ["g"]
     opened = traced(served, text="Hm.<|eom|>", channel="self", recover=[])
     assert opened["turn"]["reasoning"] == "Hm."
+    found = traced(served, text="x", tools=TOOLS, recover=["headerless"])
+    assert found["turn"]["content"] == "x"
+
+
+@pytest.mark.parametrize(
+    "name", sorted(ParserOptions.__annotations__.keys() - {"tokenizer", "new_id"})
+)
+def test_every_option_that_json_has_is_taken_from_a_body(served, name):
+    answered = served.http.post("/inspect/trace", json={"text": "x", name: {"no": "option"}})
+    assert (answered.status_code, answered.json()["error"]["param"]) == (400, name)
 
 
 # ---- who may ask ----------------------------------------------------------------------------
