@@ -18,7 +18,8 @@ import regex
 from lark import load_grammar as lark
 from lark.exceptions import LarkError
 
-from ...tools.pattern import SECONDS, UNREADABLE
+from ...tools.pattern import SECONDS, UNREADABLE, compiled, written_out
+from .grammar_size import too_large
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +32,10 @@ MAX_STEPS: Final = 2_000_000
 TERMINAL_SECONDS: Final = 2.0
 """For all matches of terminals together; one may take ``SECONDS``."""
 
+NAME: Final = "a grammar"
 MAX_REPEAT: Final = 1000
+MAX_TERMINALS: Final = 40_000
+"""Elements of all terminals together, their repeats written out."""
 
 _IMPORT: Final = regex.compile(r"^\s*%import\s+(?!common\b|unicode\b)", regex.MULTILINE)
 _REPEAT: Final = regex.compile(r"~\s*(?:\d+\s*\.\.\s*)?(\d+)|\{\d*,?(\d+)\}")
@@ -184,11 +188,11 @@ def read(definition: str) -> Recognizer | None:
         return None
     try:
         loader: Any = lark  # it has no types
-        grammar, _ = loader.load_grammar(definition, "a grammar", [], global_keep_all_tokens=False)
+        if too_large(loader._parse_grammar(definition, NAME)):  # noqa: SLF001 - before it is loaded
+            return None
+        grammar, _ = loader.load_grammar(definition, NAME, [], global_keep_all_tokens=False)
         found, given, ignored = grammar.compile(["start"], "*")
-        terminals = {
-            str(terminal.name): regex.compile(terminal.pattern.to_regexp()) for terminal in found
-        }
+        terminals = _compiled({str(each.name): each.pattern.to_regexp() for each in found})
     except (LarkError, RecursionError, AssertionError, ValueError, KeyError, *UNREADABLE):
         return None
     rules: dict[str, list[Rule]] = {}
@@ -197,6 +201,12 @@ def read(definition: str) -> Recognizer | None:
         rules.setdefault(str(rule.origin.name), []).append(symbols)
     names = tuple(map(str, ignored))
     return Recognizer(rules, terminals, names) if "start" in rules else None
+
+
+def _compiled(patterns: dict[str, str]) -> dict[str, Any]:
+    if sum(map(written_out, patterns.values())) > MAX_TERMINALS:
+        raise OverflowError("the terminals are too large with their repeats written out")
+    return {name: compiled(pattern) for name, pattern in patterns.items()}
 
 
 def _huge(found: regex.Match[str]) -> bool:

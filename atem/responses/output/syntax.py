@@ -13,10 +13,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
-import regex
-
 from ...errors import MissingExtra
-from ...tools.pattern import SECONDS, UNREADABLE
+from ...tools.pattern import SECONDS, UNREADABLE, compiled
 
 if TYPE_CHECKING:
     from .recognizer import Recognizer
@@ -48,7 +46,9 @@ class Syntax(NamedTuple):
         inner = form.get("grammar")
         fields = inner if isinstance(inner, Mapping) else form
         kind, definition = fields.get("syntax"), fields.get("definition")
-        return cls(kind, definition) if kind in CHECKS and isinstance(definition, str) else None
+        if not isinstance(definition, str):
+            return None
+        return next((cls(known, definition) for known in CHECKS if known == kind), None)
 
     @property
     def too_large(self) -> bool:
@@ -68,7 +68,7 @@ class Syntax(NamedTuple):
 def _regex(definition: str, text: str) -> Answer:
     try:
         seconds = SECONDS * (1 + len(text) / 2**20)
-        return regex.fullmatch(definition, text, timeout=seconds) is not None
+        return compiled(definition).fullmatch(text, timeout=seconds) is not None
     except UNREADABLE:
         return True
     except TimeoutError:
@@ -89,4 +89,7 @@ def _recognizer(definition: str) -> Recognizer | None:
     return read(definition)
 
 
-CHECKS: Final[dict[str, Callable[[str, str], Answer]]] = {"regex": _regex, "lark": _lark}
+CHECKS: Final[dict[Literal["lark", "regex"], Callable[[str, str], Answer]]] = {
+    "regex": _regex,
+    "lark": _lark,
+}

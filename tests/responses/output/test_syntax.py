@@ -77,6 +77,25 @@ def test_the_answer_is_larks(text: str) -> None:
         Syntax("lark", 'start: a\na: a a | "a" |'),
         Syntax("lark", "start: /(a+)+b/"),
         Syntax("lark", "start: x+\nx: /(a|aa)+(a|aa)+c/ | /a/"),
+        Syntax("lark", "start: " + " ".join(f'"{n}"?' for n in range(60))),
+        Syntax("lark", "start: " + " ".join(f'["{n}"]' for n in range(60))),
+        Syntax("lark", "start: " + '("a" | "b") ' * 60),
+        Syntax("lark", 'start: ("a" | "b")~40'),
+        Syntax("lark", 'start: f{"a"}\nf{x}: "b" | f{f{x}}'),
+        Syntax(
+            "lark",
+            "\n".join(
+                ["start: A0", *(f"A{n}: A{n + 1}~2 A{n + 1}" for n in range(60)), 'A60: "a"']
+            ),
+        ),
+        Syntax(
+            "lark",
+            "\n".join(['start: "a"', *(f"r{n}: r{n + 1}" for n in range(4000)), 'r4000: "b"']),
+        ),
+        Syntax("lark", 'start: A\n%extend A: A A\nA: "a"'),
+        Syntax("lark", "start: /((a{1000}){1000}){1000}/"),
+        Syntax("regex", "((a{1000}){1000}){1000}"),
+        Syntax("regex", "(" * 30000 + "a" + ")" * 30000),
     ],
 )
 def test_no_grammar_takes_for_ever(syntax: Syntax) -> None:
@@ -99,8 +118,23 @@ def test_a_grammar_that_cannot_be_read_holds_nothing_back(syntax: Syntax) -> Non
     assert syntax.fault("anything") is None
 
 
+def test_what_a_grammar_comes_to_is_counted_and_what_is_usual_is_little() -> None:
+    usual = (
+        'start: begin hunk+ end?\nbegin: "*** Begin" LF\nend: "*** End" LF?\n'
+        'hunk: ("+" | "-" | " ")? [NAME] ("x"~2..30) /(.*)/ LF\nNAME: LETTER (LETTER | DIGIT)~0..20\n'
+        "%import common (LF, LETTER, DIGIT)\n"
+    )
+    recognizer = read(usual)
+    assert recognizer is not None
+    assert recognizer.accepts("*** Begin\n+xx..\n*** End\n")
+    assert recognizer.accepts("*** Begin\n") is False
+
+
 def test_a_declaration_without_a_grammar_has_none() -> None:
     assert Syntax.of({"type": "custom", "name": "x", "format": {"type": "text"}}) is None
+    for odd in ([], {}, None, "peg"):
+        odd_form = {"type": "grammar", "syntax": odd, "definition": "a"}
+        assert Syntax.of({"type": "custom", "name": "x", "format": odd_form}) is None
     form = {"type": "grammar", "syntax": "regex", "definition": "a"}
     assert Syntax.of({"type": "custom", "name": "x", "format": form}) == Syntax("regex", "a")
 
