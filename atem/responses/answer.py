@@ -17,7 +17,7 @@ from ..messages import Message, ToolCall
 from . import ids
 from .blob import Blobs
 from .builder import ResponseBuilder
-from .running.failures import failure_of, refusal_of
+from .running.failures import refusal_of
 from .running.held import Held
 from .running.writing import Writing
 from .system_text import LABELS
@@ -215,8 +215,7 @@ class _Run:
                 yield from self._written(writing)
                 yield from filter(None, self._concluded(writing, blobs))
         except Exception as error:  # noqa: BLE001 - the client is told, whatever it was
-            self.builder.error = error
-            yield self.builder.fail(*failure_of(error))
+            yield self.builder.fail(error)
         finally:
             if self.writing is not None:
                 self.writing.close()

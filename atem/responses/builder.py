@@ -36,6 +36,7 @@ from .output.outbox import Outbox
 from .output.rejection import Rejection
 from .output.search import search_call, search_output
 from .output.usage import Usage
+from .running.failures import failure_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -175,9 +176,10 @@ class ResponseBuilder:
             return self._end("completed", "completed", completed_at=completed_at)
         return self._end("incomplete", "incomplete", incomplete_details={"reason": reason})
 
-    def fail(self, code: str, message: str) -> list[dict[str, Any]]:
+    def fail(self, error: Exception) -> list[dict[str, Any]]:
         """The end: ``response.failed``; what was written so far stays, incomplete."""
-        return self._end("failed", "failed", error={"code": code, "message": message})
+        self.error = error
+        return self._end("failed", "failed", error=failure_of(error))
 
     def cancel(self) -> list[dict[str, Any]]:
         """The end of a response that was cancelled.

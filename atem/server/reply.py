@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..responses.answer import answer, new_builder
 from ..responses.faults import ApiError
-from ..responses.running.failures import failure_of
 from .feed import Feed
 from .interrupt import Interrupt, Interruptible
 from .keeping import CONTINUED, record_of
@@ -35,7 +34,7 @@ ADDED: Final = "response.output_item.added"
 MOST: Final = 64
 """Events that wait for the reader."""
 
-DRAINED: Final = ("server_error", "The server is shutting down; please send the request again.")
+DRAINED: Final = "The server is shutting down; please send the request again."
 
 log = logging.getLogger("atem.server")
 
@@ -68,8 +67,8 @@ class Reply:
         self._engine = Interruptible(service.engine)
         self._place: Place | None = None
         self._feed: Feed | None = None
-        self._failure: BaseException | None = None
-        self._end: tuple[str, str] | None = None
+        self._failure: Exception | None = None
+        self._end: ApiError | None = None
         self._mailbox = Mailbox(MOST)
         self._driver: asyncio.Task[None] | None = None
 
@@ -93,8 +92,8 @@ class Reply:
             self._driver = self.service.spawn(self._drive())
         return await self._mailbox.take(silence)
 
-    def stop(self, failure: tuple[str, str] | None = None) -> None:
-        """End it soon: as cancelled, or as failed with a code and a message."""
+    def stop(self, failure: ApiError | None = None) -> None:
+        """End it soon: as cancelled, or as failed."""
         self._end = self._end or failure
         if self._place is not None and self._place.waits:
             self._place.leave()
@@ -183,18 +182,12 @@ class Reply:
 
         Raises ApiError for what was refused, as long as nothing was told.
         """
-        error = self._failure
-        if isinstance(error, ApiError):
-            if not self.builder.sequence:
-                self.service.metrics.engine_error(error.__cause__)
-                raise error
-            return self.builder.start() + self.builder.fail(*failure_of(error))
-        if error is not None:
-            self.service.report(error, f"response {self.id}")
-            return self.builder.start() + self.builder.fail(*failure_of(error))
-        if self._end is not None:
-            return self.builder.start() + self.builder.fail(*self._end)
-        return self.builder.start() + self.builder.cancel()
+        error = self._failure or self._end
+        if isinstance(self._failure, ApiError) and not self.builder.sequence:
+            self.service.metrics.engine_error(self._failure.__cause__)
+            raise self._failure
+        started = self.builder.start()
+        return started + (self.builder.fail(error) if error else self.builder.cancel())
 
     def _stores(self) -> list[Store]:
         """Where it is kept."""

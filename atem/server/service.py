@@ -20,7 +20,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from ..errors import OptionError, Unsupported
 from ..responses.blob import Blobs
-from ..responses.faults import ApiError, missing, model_not_found, overloaded, unsupported
+from ..responses.faults import (
+    ApiError,
+    missing,
+    model_not_found,
+    overloaded,
+    server_error,
+    unsupported,
+)
 from ..responses.ids import new_id
 from ..responses.request import from_request, input_tokens, truncate
 from . import tracing
@@ -117,7 +124,7 @@ class Service:
         self.ending.set()
         await self._quiet(seconds)
         for reply in list(self.replies):
-            reply.stop(DRAINED)
+            reply.stop(server_error(DRAINED))
         await self._quiet(LAST_SECONDS)
         await asyncio.gather(*(job.done() for job in list(self.jobs.values())))
 
@@ -130,8 +137,8 @@ class Service:
     def answered(self, reply: Reply) -> None:
         """``reply`` came to its end."""
         self.metrics.answered(reply)
-        error = getattr(reply.builder, "error", None)
-        if error is not None:
+        error = reply.builder.error
+        if error is not None and not isinstance(error, ApiError):
             self.report(error, f"response {reply.id}")
 
     def ended(self, reply: Reply) -> None:

@@ -12,7 +12,7 @@ responses.md 1.13.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final
 
 from ...errors import (
     AtemError,
@@ -26,26 +26,13 @@ from ..faults import ApiError, overloaded, rate_limited, server_error, unsupport
 
 UNKNOWN: Final = "The server had an error while it worked on this response."
 SERVER: Final = "server_error"
-CODES: Final = ("context_length_exceeded", "rate_limit_exceeded")
-"""What an engine's error may be called in a failed response; any other is SERVER."""
 
 
-class Failure(NamedTuple):
-    """The ``error`` of a failed response."""
-
-    code: str
-    message: str
-
-
-def failure_of(error: BaseException) -> Failure:
-    """What a response says that ends in ``error``."""
-    if isinstance(error, ApiError):
-        client = 400 <= error.status < 500
-        return Failure(error.code or ("invalid_prompt" if client else SERVER), error.message)
-    if isinstance(error, EngineError):
-        refused = refusal_of(error)
-        return Failure(refused.code if refused.code in CODES else SERVER, refused.message)
-    return Failure(SERVER, str(error) if isinstance(error, AtemError) else UNKNOWN)
+def failure_of(error: BaseException) -> dict[str, str]:
+    """The ``error`` of a response that failed because of ``error``."""
+    told = status_of(error)
+    code = SERVER if told.status >= 500 else told.code or "invalid_prompt"
+    return {"code": code, "message": told.message}
 
 
 def status_of(error: BaseException) -> ApiError:
@@ -54,7 +41,7 @@ def status_of(error: BaseException) -> ApiError:
         return error
     if isinstance(error, EngineError) and not isinstance(error, Unsupported):
         return refusal_of(error)
-    return server_error(failure_of(error).message)
+    return server_error(str(error) if isinstance(error, AtemError) else UNKNOWN)
 
 
 def refusal_of(error: EngineError) -> ApiError:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Route
 
-from ...responses.faults import ApiError, bad_value
-from ...responses.outcome import failure
+from ...responses.faults import bad_value
 from ...responses.running.failures import status_of
 from ..following import cancel as cancel_anywhere
 from ..following import logged
@@ -65,14 +64,10 @@ async def whole(call: Call, reply: Reply) -> dict[str, Any]:
         await unless_gone(call.request.receive, reply.finish())
     finally:
         reply.leave()
-    if reply.response["status"] == "failed" and (error := _error(reply)):
-        raise error
+    error = reply.builder.error
+    if error is not None and reply.response["status"] == "failed":
+        raise status_of(error)
     return reply.response
-
-
-def _error(reply: Reply) -> ApiError | None:
-    broke = reply.builder.error
-    return failure(reply.response) if broke is None else status_of(broke)
 
 
 def streamed(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from atem.errors import EngineError
 from tests.responses.output.contract import check, comply
 from tests.responses.output.writing import (
     EOT,
@@ -51,7 +52,7 @@ def test_every_end_complies(end: str) -> None:
     events += fed(made, said("Half of an ans", end=""))
     events += {
         "length": lambda: made.finish(1001, reason="max_output_tokens"),
-        "failed": lambda: made.fail("server_error", "It broke."),
+        "failed": lambda: made.fail(EngineError("It broke.")),
         "cancelled": made.cancel,
         "queued": lambda: made.finish(1001),
     }[end]()

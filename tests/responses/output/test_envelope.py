@@ -60,9 +60,9 @@ def test_a_queued_response_begins_later() -> None:
 def test_after_an_end_there_is_no_other(end: str) -> None:
     made = builder()
     made.start()
-    {"finish": lambda: made.finish(1), "fail": lambda: made.fail("a", "b"), "cancel": made.cancel}[end]()  # fmt: skip
+    {"finish": lambda: made.finish(1), "fail": lambda: made.fail(RuntimeError()), "cancel": made.cancel}[end]()  # fmt: skip
     status = made.response["status"]
-    assert made.finish(2) == made.fail("server_error", "x") == made.cancel() == made.start() == []
+    assert made.finish(2) == made.fail(RuntimeError()) == made.cancel() == made.start() == []
     assert made.response["status"] == status
 
 
