@@ -270,6 +270,21 @@ class Engine(Protocol):
         """Give everything back. Later calls raise EngineClosed; a second close does nothing."""
 
 
+def tokenizer_of(engine: Engine) -> Tokenizer | None:
+    """The engine's tokenizer; None for a server that answers in text, and counts for itself."""
+    try:
+        return engine.tokenizer
+    except Unsupported:
+        return None
+
+
+def close(iterator: object) -> None:
+    """Close it now, if it can be closed; waiting for the garbage collector would run on."""
+    closing = getattr(iterator, "close", None)
+    if closing is not None:
+        closing()
+
+
 _ASKS: Final[dict[Feature, Callable[[Request], bool]]] = {
     "grammar": lambda r: r.grammar is not None,
     "images": lambda r: bool(getattr(r.prompt, "images", ())),

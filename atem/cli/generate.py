@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from ..engine import Request, Sampling
-from ..errors import Unsupported
+from ..engine import Request, Sampling, tokenizer_of
 from ..messages import Message
 from ..render import EFFORTS, render
 from ..wire import Piece
@@ -167,10 +166,8 @@ def _stream(engine: Engine, request: Request, *, as_json: bool) -> _Counts:
 
 
 def _prompt_tokens(engine: Engine, request: Request) -> int | None:
-    try:
-        return len(request.prompt_ids(engine.tokenizer))
-    except Unsupported:  # a server without a tokenizer here
-        return None
+    tokenizer = tokenizer_of(engine)
+    return None if tokenizer is None else len(request.prompt_ids(tokenizer))
 
 
 def _write_text(step: Step) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ..engine import Finish  # noqa: TC001 - the type of an attribute
-from ..errors import EngineError, Unsupported
+from ..engine import Finish, close, tokenizer_of
+from ..errors import EngineError
 from ..parser.events import TurnEnd
 from ..parser.fold import collect
 from .answer import answer, new_builder, turn_by_turn
@@ -113,9 +113,8 @@ class ResponseStream:
 
 
 def _fitting(ask: Ask, engine: Engine) -> Ask:
-    try:
-        tokenizer = engine.tokenizer
-    except Unsupported:  # a server that answers in text, and counts for itself
+    tokenizer = tokenizer_of(engine)
+    if tokenizer is None:
         return ask
     return truncate(ask, tokenizer, engine.info.context, engine.info)
 
@@ -145,9 +144,7 @@ class _Given:
                     self.finish = "stop" if event.complete else "length"
                 yield Told(event, [])
         finally:
-            close = getattr(events, "close", None)
-            if close is not None:
-                close()
+            close(events)
 
 
 def _once(events: Iterable[Event]) -> Callable[[Ask, int | None], _Given]:

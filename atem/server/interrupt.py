@@ -13,6 +13,8 @@ from contextlib import suppress
 from types import GeneratorType
 from typing import TYPE_CHECKING, Any
 
+from ..engine import close
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -45,11 +47,15 @@ class Interruptible:
 
     def generate(self, request: Request, /) -> Iterator[Step]:
         """See :class:`~atem.engine.Engine`. Raises Interrupt once it was stopped."""
+        return self.until_stopped(self.begin(request))
+
+    def begin(self, request: Request) -> Any:
+        """The engine's own steps, which ``cut`` closes. Raises Interrupt once it was stopped."""
         self._check()
         steps = self._engine.generate(request)
         with self._lock:
             self._steps = steps
-        return self._until_stopped(steps)
+        return steps
 
     def close(self) -> None:
         """Stop; the engine stays open for others."""
@@ -67,7 +73,8 @@ class Interruptible:
         if steps is not None and not isinstance(steps, GeneratorType):
             _close(steps)
 
-    def _until_stopped(self, steps: Iterator[Step]) -> Iterator[Step]:
+    def until_stopped(self, steps: Iterator[Step]) -> Iterator[Step]:
+        """``steps``; they raise Interrupt once this was stopped."""
         try:
             while (step := self._next(steps)) is not None:
                 yield step
@@ -91,7 +98,5 @@ class Interruptible:
 
 
 def _close(steps: Any) -> None:
-    close = getattr(steps, "close", None)
-    if close is not None:
-        with suppress(ValueError):  # another thread is inside
-            close()
+    with suppress(ValueError):  # another thread is inside
+        close(steps)

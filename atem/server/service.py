@@ -18,7 +18,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
-from ..errors import OptionError, Unsupported
+from ..engine import tokenizer_of
+from ..errors import OptionError
 from ..responses.blob import Blobs
 from ..responses.faults import (
     ApiError,
@@ -212,10 +213,7 @@ class Service:
     @property
     def tokenizer(self) -> Tokenizer | None:
         """The engine's; None for a server that answers in text."""
-        try:
-            return self.engine.tokenizer
-        except Unsupported:
-            return None
+        return tokenizer_of(self.engine)
 
     async def keep(self, record: Record, store: Store) -> None:
         """Put ``record`` into ``store``; one that fails is reported and spoils no answer."""

@@ -13,8 +13,8 @@ from contextlib import ExitStack
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..engine import Request, Step
-from ..errors import ContextOverflow, OptionError, Unsupported
+from ..engine import Request, Step, close, tokenizer_of
+from ..errors import ContextOverflow, OptionError
 from ..messages import Message, RejectedCall, ToolCall
 from ..parser.api import parse_stream
 from ..parser.events import TurnEnd
@@ -157,25 +157,19 @@ class Session:
         seen: list[Event] = []
         with ExitStack() as stack:
             steps = self._engine.generate(request)
-            stack.callback(_close, steps)
+            stack.callback(close, steps)
             events = parse_stream(
                 _to_their_end(steps),
                 tools=self._tools,
-                tokenizer=self._tokenizer(),
+                tokenizer=tokenizer_of(self._engine),
                 validate="reject",
             )
-            stack.callback(_close, events)
+            stack.callback(close, events)
             for event in events:
                 seen.append(deepcopy(event))
                 if not isinstance(event, TurnEnd):  # the history comes before that
                     yield event
         return seen
-
-    def _tokenizer(self) -> object | None:
-        try:
-            return self._engine.tokenizer
-        except Unsupported:  # a server that answers in text
-            return None
 
     def _remember(self, turn: Turn) -> int:
         """Put ``turn`` into the history with an answer to each call; the place of the first."""
@@ -235,10 +229,3 @@ def _to_their_end(steps: Iterable[Step]) -> Iterator[Step]:
         yield step
     if finish is None:
         yield Step(finish="abort")
-
-
-def _close(iterator: object) -> None:
-    """Close it now, if it can be closed; waiting for the garbage collector would run on."""
-    close = getattr(iterator, "close", None)
-    if close is not None:
-        close()

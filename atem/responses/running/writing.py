@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...errors import Unsupported
+from ...engine import close, tokenizer_of
 from ...parser.api import Parser
 from ...parser.events import ContentDelta
 from ...parser.fold import collect
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ...engine import Engine, Finish, Step
     from ...parser.events import Event
     from ...parser.fold import Turn
-    from ...tokenizer import Tokenizer
     from ..ask import Ask
     from ..builder import ResponseBuilder
 
@@ -49,7 +48,7 @@ class Writing:
     ) -> None:
         self.finish: Finish | None = None
         self._builder = builder
-        self._tokenizer = _tokenizer(engine)
+        self._tokenizer = tokenizer_of(engine)
         self._numbers = Logprobs(self._tokenizer) if ask.logprobs and self._tokenizer else None
         self._meter = Meter(builder.usage, self._tokenizer)
         self._seen: list[Event] = []
@@ -91,9 +90,7 @@ class Writing:
     def close(self) -> None:
         """Stop the engine, and count."""
         for iterator in (self._steps, self._engine_steps):
-            close = getattr(iterator, "close", None)
-            if close is not None:
-                close()
+            close(iterator)
         self._meter.end(self.turn(), "".join(self._text))
         self._text.clear()
 
@@ -115,10 +112,3 @@ class Writing:
             numbers = self._numbers
             shown = numbers.of(event) if numbers and isinstance(event, ContentDelta) else []
             yield Told(event, shown)
-
-
-def _tokenizer(engine: Engine) -> Tokenizer | None:
-    try:
-        return engine.tokenizer
-    except Unsupported:  # a server that answers in text
-        return None

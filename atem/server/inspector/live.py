@@ -13,7 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ... import wire
-from ...errors import Unsupported
+from ...engine import close, tokenizer_of
 from ...responses.faults import not_found
 from ...runtime.detokenizer import Detokenizer
 from ...trace.pieces import MOST_CHARACTERS, MOST_PIECES
@@ -198,7 +198,7 @@ class _Watched:
             "arguments": self._builder.arguments,
             "channel": _channel(request),
         }
-        turn = LiveTurn(options, _tokenizer(self._engine))
+        turn = LiveTurn(options, tokenizer_of(self._engine))
         self._live.begin(self._response, turn)
         return _Kept(steps, turn)
 
@@ -229,9 +229,7 @@ class _Kept:
     def close(self) -> None:
         """Stop the engine."""
         self._turn.end()
-        close = getattr(self._steps, "close", None)
-        if close is not None:
-            close()
+        close(self._steps)
 
 
 def _channel(request: Request) -> str | None:
@@ -244,10 +242,3 @@ def _channel(request: Request) -> str | None:
 
 def _knows_specials(tokenizer: Tokenizer) -> bool:
     return all(tokenizer.special_id(marker) is not None for marker in wire.REQUIRED_SPECIALS)
-
-
-def _tokenizer(engine: Engine) -> Tokenizer | None:
-    try:
-        return engine.tokenizer
-    except Unsupported:  # a server that answers in text
-        return None
