@@ -4,6 +4,11 @@ Rules: a thread does no more than wait for the engine, so that hundreds of them
 don't stand in each other's way; what is made of a step is made on the loop,
 which never waits. What may take long is done in a thread: to begin a turn, and
 what follows from one that has ended.
+
+An engine with a thread of its own needs no other: its iterator has a method
+``push(give)``, and from then on the engine calls ``give(step)`` for each step
+and ``give(None)``, or with an exception, at the end. ``give`` never waits, and
+says whether more is wanted; the iterator is closed too when nothing more is.
 """
 
 from __future__ import annotations
@@ -27,6 +32,9 @@ if TYPE_CHECKING:
 
 MOST: Final = 64
 """Steps between thread and loop."""
+
+MOST_PUSHED: Final = 8192
+"""Steps on their way from an engine that can't be held up, before their reader is given up."""
 
 
 class Feed:
@@ -60,9 +68,14 @@ class Feed:
 
         The steps raise Interrupt once the engine was stopped, or nobody took them.
         """
-        steps = self._engine.generate(request)
+        steps = self._engine.begin(request)
         turn = self._turn = _Turn(Handover(MOST, self._patience, self._loop))
-        turn.thread = self._submit(turn.pull, steps)
+        push = getattr(steps, "push", None)
+        if push is None:
+            turn.thread = self._submit(turn.pull, self._engine.until_stopped(steps))
+        else:
+            turn.pushed = steps
+            push(turn.give)
         return turn.steps()
 
     def close(self) -> None:
@@ -96,6 +109,7 @@ class _Turn:
     def __init__(self, handover: Handover[Step]) -> None:
         self.handover = handover
         self.thread: Future[Any] | None = None
+        self.pushed: Any = None
         self.flows = True
         self._waiting: deque[Step] = deque()
         self._failure: Exception | None = None
@@ -112,6 +126,16 @@ class _Turn:
         finally:
             _close(steps)
             self.handover.end()
+
+    def give(self, step: Step | Exception | None) -> bool:
+        """In the engine's thread: the next step, or the end; whether more is wanted."""
+        if step is None or isinstance(step, Exception):
+            self._failure = step
+            self.handover.end()
+            return False
+        if len(self.handover) >= MOST_PUSHED:
+            self.handover.close()
+        return self.handover.offer(step)
 
     async def wait(self) -> None:
         """Until there is a step, or none will come."""
@@ -138,6 +162,8 @@ class _Turn:
         finally:
             self.flows = False
             self.handover.close()
+            if self.pushed is not None:
+                self.pushed.close()
 
 
 def _close(steps: Any) -> None:

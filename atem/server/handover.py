@@ -51,13 +51,24 @@ class Handover(Generic[T]):
         self._things.append(thing)
         self._tell()
 
+    def offer(self, thing: T) -> bool:
+        """From a thread that must not wait: hand on, however much waits; whether more is wanted."""
+        if not self.closed:
+            self._things.append(thing)
+            self._tell()
+        return not self.closed
+
+    def __len__(self) -> int:
+        """How many are on their way."""
+        return len(self._things)
+
     def end(self) -> None:
         """From the thread: nothing more comes."""
         self._ended = True
         self._tell()
 
     async def take(self) -> list[T]:
-        """All that came, waiting for something; nothing at the end."""
+        """All that came, waiting for something; nothing at the end, or once it is closed."""
         while True:
             self._arrived.clear()
             self._told = False
@@ -66,14 +77,15 @@ class Handover(Generic[T]):
             if self._held_up:
                 self._held_up = False
                 self._room.set()
-            if things or ended:
+            if things or ended or self.closed:
                 return things
             await self._arrived.wait()
 
     def close(self) -> None:
-        """From the loop: nobody reads any more."""
+        """From any thread: nobody reads any more."""
         self.closed = True
         self._room.set()
+        self._tell()
 
     def _wait(self) -> None:
         """Wait for room, or give the reader up."""

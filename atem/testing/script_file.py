@@ -23,7 +23,6 @@ text, so that ``^tool`` and ``^user`` tell roles apart.
 from __future__ import annotations
 
 import json
-import threading
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,13 +33,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .. import wire
 from ..errors import EngineError, OptionError
+from .pace import PacedEngine
 from .scripted import ScriptedEngine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ..engine import Engine, EngineInfo, Request, Step
-    from ..tokenizer import Tokenizer
+    from ..engine import Engine, Request, Step
 
 BATCH: Final = 64
 NUMBERS: Final = {"tokens_per_second", "first_token_seconds", "max_batch", "context"}
@@ -153,51 +152,3 @@ def _failing(steps: Iterator[Step], fault: str) -> Iterator[Step]:
         if step.finish is not None:
             raise EngineError(fault)
         yield step
-
-
-class PacedEngine:
-    """``engine`` at a pace: ``first`` seconds before the first step, ``gap`` between two."""
-
-    def __init__(self, engine: Engine, gap: float, first: float = 0.0) -> None:
-        self._engine = engine
-        self._gap = gap
-        self._first = first
-
-    @property
-    def info(self) -> EngineInfo:
-        """See :class:`~atem.engine.Engine`."""
-        return self._engine.info
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """See :class:`~atem.engine.Engine`."""
-        return self._engine.tokenizer
-
-    def generate(self, request: Request, /) -> Iterator[Step]:
-        """See :class:`~atem.engine.Engine`; ``close`` wakes whoever waits for a step."""
-        return _Paced(self._engine.generate(request), self._gap, self._first)
-
-    def close(self) -> None:
-        """See :class:`~atem.engine.Engine`."""
-        self._engine.close()
-
-
-class _Paced:
-    def __init__(self, steps: Iterator[Step], gap: float, first: float) -> None:
-        self._steps = steps
-        self._gap = gap
-        self._wait = first
-        self._closed = threading.Event()
-
-    def __iter__(self) -> Iterator[Step]:
-        return self
-
-    def __next__(self) -> Step:
-        if self._closed.wait(self._wait):
-            raise StopIteration
-        self._wait = self._gap
-        return next(self._steps)
-
-    def close(self) -> None:
-        """End it, from any thread."""
-        self._closed.set()

@@ -1,7 +1,8 @@
 """``python served.py JSON``: atem-serve with a model that keeps time.
 
 Rules: the server is the one of the command, with its settings and its store; only the engine is
-ours. A piece is given when it is due, however late the one before was.
+ours. A token is given when it is due, however late the one before was; one thread of the engine's
+gives those of all streams, as a batching engine does.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from atem.engine import Request, Step
 from atem.server.app import create_app
 from atem.server.serving import serve
 from atem.server.settings import Settings
+from atem.testing.pace import PacedEngine
 from atem.testing.scripted import ScriptedEngine
 
 if TYPE_CHECKING:
@@ -34,8 +36,8 @@ def turn(tokens: int) -> list[Step]:
     return [*header, *(Step(header[0].ids[:1], word) for word in words(tokens)), end]
 
 
-class Timed:
-    """An engine that writes the script for every request."""
+class Stamped:
+    """An engine that writes the script for every request, as fast as it is asked to."""
 
     def __init__(self, plan: Plan) -> None:
         self._steps = turn(plan.tokens)
@@ -49,15 +51,14 @@ class Timed:
     def generate(self, request: Request) -> Iterator[Step]:
         """See :class:`~atem.engine.Engine`."""
         (stream,) = STREAM.findall(request.prompt.text())  # type: ignore[union-attr]
-        return self._in_time(int(stream))
+        return self._stamped(int(stream))
 
-    def _in_time(self, stream: int) -> Iterator[Step]:
+    def _stamped(self, stream: int) -> Iterator[Step]:
         due = time.monotonic_ns()
         for place, step in enumerate(self._steps, -self._first):
             if 0 <= place < self._stamps.tokens:
-                due += self._gap
-                time.sleep(max(0, due - time.monotonic_ns()) / 1e9)
                 self._stamps.stamp(stream, place, due)
+            due += self._gap
             yield step
 
     def close(self) -> None:
@@ -68,7 +69,7 @@ def main() -> None:
     """Serve until told to end."""
     plan = Plan(**json.loads(sys.argv[1]))
     settings = Settings(port=plan.port, log_level="error", store_path=f"{plan.folder}/responses.db")
-    serve(create_app(Timed(plan), settings))
+    serve(create_app(PacedEngine(Stamped(plan), plan.gap / 1e9), settings))
 
 
 if __name__ == "__main__":
