@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ..responses.answer import answer, new_builder
 from ..responses.faults import ApiError
+from .conversations import extend
 from .feed import Feed
 from .interrupt import Interrupt, Interruptible
 from .keeping import CONTINUED, record_of
@@ -76,11 +77,6 @@ class Reply:
     def id(self) -> str:
         """The response's."""
         return self.builder.id
-
-    @property
-    def input_tokens(self) -> int:
-        """Those of the prompt; 0 where the engine has no tokenizer to count with."""
-        return self.service.prompt_tokens(self.ask)
 
     async def next(self, silence: float | None = None) -> list[Event] | None:
         """The next events; none after ``silence`` seconds without any; None at the end.
@@ -206,13 +202,16 @@ class Reply:
             if not self.ask.background:  # a job stores it together with its events
                 await self.converse()
                 for store in self._stores():
-                    await self.service.keep(record_of(self, self.response), store)
+                    stored = store.put(record_of(self, self.response))
+                    await self.service.tried(stored, f"storing {self.id}")
         return events
 
     async def converse(self) -> None:
-        """Add it to its conversation, if it came to a good end."""
+        """Add it to its conversation, if it came to a good end and that is still there."""
         if self.ask.conversation and self.response["status"] in CONTINUED:
-            await self.service.add(self)
+            items = [*self.ask.items, *self.response["output"]]
+            added = extend(self.service.store, self.tenant, self.ask.conversation, items)
+            await self.service.tried(added, f"adding {self.id} to its conversation")
 
 
 def _next(batches: Generator[list[Event], None, None]) -> list[Event] | None:

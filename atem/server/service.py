@@ -33,7 +33,7 @@ from ..responses.ids import new_id
 from ..responses.request import from_request, input_tokens, truncate
 from . import tracing
 from .auth import keys_of
-from .conversations import conversation, extend
+from .conversations import conversation
 from .guard import check_page
 from .inspector.live import Live
 from .keeping import chain, referred
@@ -48,14 +48,14 @@ from .store import Bounds
 from .store.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 
     from ..engine import Engine, Sampling
     from ..responses.ask import Ask
     from ..tokenizer import Tokenizer
     from .jobs import Job
     from .settings import Settings
-    from .store import Record, Store
+    from .store import Store
 
 T = TypeVar("T")
 Item: TypeAlias = dict[str, Any]
@@ -197,11 +197,6 @@ class Service:
         ask = await asyncio.to_thread(self._ask, body, history, found)
         return await asyncio.to_thread(input_tokens, ask, tokenizer, self.engine.info)
 
-    def prompt_tokens(self, ask: Ask) -> int:
-        """The tokens of a prompt that was counted before, at once; 0 without a tokenizer."""
-        tokenizer = self.tokenizer
-        return 0 if tokenizer is None else input_tokens(ask, tokenizer, self.engine.info)
-
     def model(self, name: Any) -> str:
         """``name``, if it is served. Raises ApiError (400, 404)."""
         if not isinstance(name, str) or not name:
@@ -215,20 +210,12 @@ class Service:
         """The engine's; None for a server that answers in text."""
         return tokenizer_of(self.engine)
 
-    async def keep(self, record: Record, store: Store) -> None:
-        """Put ``record`` into ``store``; one that fails is reported and spoils no answer."""
+    async def tried(self, work: Awaitable[Any], doing: str) -> None:
+        """Wait for ``work`` with a store; if it fails, that is reported and spoils no answer."""
         try:
-            await store.put(record)
+            await work
         except Exception as error:  # noqa: BLE001 - a full disk has many types
-            self.report(error, f"storing {record.id}")
-
-    async def add(self, reply: Reply) -> None:
-        """Add a reply that came to a good end to its conversation, unless that is gone."""
-        items = [*reply.ask.items, *reply.response["output"]]
-        try:
-            await extend(self.store, reply.tenant, reply.ask.conversation, items)
-        except Exception as error:  # noqa: BLE001 - as above
-            self.report(error, f"adding {reply.id} to its conversation")
+            self.report(error, doing)
 
     def work(self, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
         """Run ``function`` in a thread of the engine's."""

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from ...responses.anthropic import MessagesStream, display, from_messages, in_messages, message
 from ...responses.faults import ApiError
+from ...responses.truncation import input_tokens
 from ..http import answer, endpoint
 from ..streams import named
 from .projected import Form, projected
@@ -56,7 +57,10 @@ def _whole(reply: Reply, body: Body) -> Body:
 
 
 def _parts(reply: Reply, body: Body) -> Callable[[Mapping[str, Any]], Iterable[bytes]]:
-    events = MessagesStream(display=display(body), input_tokens=reply.input_tokens)
+    service, known = reply.service, 0
+    if service.tokenizer is not None:  # it was counted before, so that this is at once
+        known = input_tokens(reply.ask, service.tokenizer, service.engine.info)
+    events = MessagesStream(display=display(body), input_tokens=known)
 
     def parts(event: Mapping[str, Any]) -> Iterable[bytes]:
         events.stop_sequence = reply.builder.stopped_by
