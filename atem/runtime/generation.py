@@ -14,17 +14,18 @@ from ..engine import Feature, Finish, Step
 from ..errors import ContextOverflow, OptionError, Unsupported
 from .budget import ReasoningBudget, opened
 from .detokenizer import Detokenizer
-from .grammar.compiled import supported
 from .grammar.guide import Guide
+from .grammar.vocabulary import supported
 from .sampling import Candidates, Picked, Sampler
 from .stops import StopStrings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from ..engine import Request
     from ..tokenizer import Tokenizer
     from ..wire import Piece
+    from .grammar.vocabulary import Vocabulary
 
 FEATURES: Final[frozenset[Feature]] = frozenset(
     ("logprobs", "min_p", "penalties", "reasoning_budget", "seed", "stop", "top_k")
@@ -40,48 +41,42 @@ def features(tokenizer: Tokenizer) -> frozenset[Feature]:
 class Generation:
     """The life of one request.
 
-    ``context`` counts tokens, prompt and output together; ids are below
-    ``vocab_size``; ``cached_tokens`` may be set until the first ``take``.
-    ``last_id`` is the id that the engine feeds next, ``length`` the tokens so
-    far, prompt included. Each ``take`` gives one step with one id; its pieces
-    may come with a later step, while they may begin a stop string. Raises
-    ContextOverflow if the prompt leaves no room for one token, OptionError for
-    a prompt that is empty or has an id beyond the vocabulary, or that a grammar
-    doesn't allow, Unsupported for a grammar that can't be applied and for a
-    reasoning budget that tokenizer or model can't write.
+    ``context`` counts tokens, prompt and output together; ``cached_tokens`` may
+    be set until the first ``take``. ``last_id`` is the id that the engine feeds
+    next, ``length`` the tokens so far, prompt included. Each ``take`` gives one
+    step with one id; its pieces may come with a later step, while they may
+    begin a stop string. Raises ContextOverflow if the prompt leaves no room for
+    one token, OptionError for a prompt that is empty or has an id beyond the
+    vocabulary, or that a grammar doesn't allow, Unsupported for a grammar that
+    can't be applied and for a reasoning budget that tokenizer or model can't
+    write.
     """
 
     def __init__(
         self,
         request: Request,
         prompt_ids: Sequence[int],
+        vocabulary: Vocabulary,
         *,
-        tokenizer: Tokenizer,
-        stop_ids: Collection[int],
         context: int,
-        vocab_size: int,
         cached_tokens: int = 0,
     ) -> None:
+        tokenizer = vocabulary.tokenizer
         self.cached_tokens = cached_tokens
         self.finished = False
-        self.last_id = _checked(prompt_ids, vocab_size)[-1]
+        self.last_id = _checked(prompt_ids, vocabulary.size)[-1]
         self.length = len(prompt_ids)
         self._first = True
         self._end = self.length + _room(request, self.length, context)
-        self._stop_ids = frozenset(stop_ids)
+        self._stop_ids = vocabulary.stop_ids
         self._logprobs = request.sampling.logprobs is not None
-        self._sampler = Sampler(request.sampling, prompt_ids, vocab_size)
-        self._budget = _budget(request, tokenizer, prompt_ids, vocab_size)
+        self._sampler = Sampler(request.sampling, prompt_ids, vocabulary.size)
+        self._budget = _budget(request, vocabulary, prompt_ids)
         self._guide: Guide | None = None
         if request.grammar is not None:
-            self._guide = Guide(
-                request.grammar,
-                opened(prompt_ids, tokenizer),
-                tokenizer=tokenizer,
-                stop_ids=self._stop_ids,
-                vocab_size=vocab_size,
-                thinking=self._thinking,
-            )
+            compiled = vocabulary.compiled(request.grammar)
+            begun = opened(prompt_ids, tokenizer)
+            self._guide = Guide(compiled, begun, thinking=self._thinking)
         self._detokenizer = Detokenizer(tokenizer)
         self._stops = StopStrings(request.stop)
         self._text_mode = None in map(tokenizer.special_id, wire.REQUIRED_SPECIALS)
@@ -154,17 +149,20 @@ class Generation:
 
 
 def _budget(
-    request: Request, tokenizer: Tokenizer, prompt_ids: Sequence[int], vocab_size: int
+    request: Request, vocabulary: Vocabulary, prompt_ids: Sequence[int]
 ) -> ReasoningBudget | None:
     if request.reasoning_budget is None:
         return None
     budget = ReasoningBudget(
-        request.reasoning_budget, tokenizer, prompt_ids, answers=request.grammar is None
+        request.reasoning_budget,
+        vocabulary.tokenizer,
+        prompt_ids,
+        answers=request.grammar is None,
     )
-    if max(budget.run) >= vocab_size:
+    if max(budget.run) >= vocabulary.size:
         raise Unsupported(
             f"reasoning_budget= has to write the id {max(budget.run)}, and the model has "
-            f"{vocab_size}; load the engine with the model's own tokenizer"
+            f"{vocabulary.size}; load the engine with the model's own tokenizer"
         )
     return budget
 

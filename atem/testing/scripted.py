@@ -20,6 +20,7 @@ from ..engine import EngineInfo, Step, require_features
 from ..errors import EngineClosed, EngineError, OptionError
 from ..render import Prompt, Segment
 from ..runtime.generation import FEATURES, Generation
+from ..runtime.grammar.vocabulary import Vocabulary
 from ..runtime.sampling import candidates
 from ..runtime.tokens import stop_ids
 from ..tokenizer import wrap
@@ -120,16 +121,9 @@ class ScriptedEngine:
             request = replace(request, max_tokens=min(request.max_tokens or len(ids), len(ids)))
         prompt_ids = request.prompt_ids(self.tokenizer)
         largest = max(*prompt_ids, *ids, *self.info.stop_ids, _largest(self.tokenizer))
-        vocabulary = min(largest + 1, MOST)
-        generation = Generation(
-            request,
-            prompt_ids,
-            tokenizer=self.tokenizer,
-            stop_ids=self.info.stop_ids,
-            context=self.info.context,
-            vocab_size=vocabulary,
-        )
-        return self._while_open(_play(generation, ids, vocabulary))
+        vocabulary = Vocabulary(self.tokenizer, self.info.stop_ids, min(largest + 1, MOST))
+        generation = Generation(request, prompt_ids, vocabulary, context=self.info.context)
+        return self._while_open(_play(generation, ids, vocabulary.size))
 
     def _while_open(self, steps: Iterator[Step]) -> Iterator[Step]:
         for step in steps:

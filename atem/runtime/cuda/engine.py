@@ -16,6 +16,7 @@ from ...engine import EngineInfo, Progress, Request, Step, require_features
 from ...errors import EngineClosed, EngineError, OptionError, OutOfMemory
 from ...tokenizer import wrap
 from ..generation import Generation, features
+from ..grammar.vocabulary import Vocabulary
 from ..memory import Needs
 from ..prefix import PrefixCache
 from ..sampling import default_sampling
@@ -91,6 +92,7 @@ class TorchEngine:
             max_batch=max_batch, dtype=number_type, layout=checkpoint.layout,
             sampling=default_sampling(checkpoint.files.generation_config),
         )  # fmt: skip
+        self._vocabulary = Vocabulary(self.tokenizer, self.info.stop_ids, config.vocab_size)
         self._lock = Lock()
         self._schedule = Schedule(max_batch, chunk)
         cache = Cache(
@@ -101,7 +103,6 @@ class TorchEngine:
         model = _load(checkpoint, place, DTYPES[number_type], progress)
         static = on_gpu if cuda_graphs is None else cuda_graphs
         self._runner: Runner | None = Runner(model, cache, max_batch=max_batch, static=static)
-        self._vocab_size = config.vocab_size
 
     @staticmethod
     def needs(
@@ -124,10 +125,7 @@ class TorchEngine:
         self._open()
         require_features(self.info, request)
         ids = list(request.prompt_ids(self.tokenizer))
-        generation = Generation(
-            request, ids, tokenizer=self.tokenizer, stop_ids=self.info.stop_ids,
-            context=self.info.context, vocab_size=self._vocab_size,
-        )  # fmt: skip
+        generation = Generation(request, ids, self._vocabulary, context=self.info.context)
         return self._steps(Job(generation, ids))
 
     def close(self) -> None:

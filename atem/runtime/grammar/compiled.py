@@ -1,4 +1,4 @@
-"""llguidance, as far as it is used: its view of a tokenizer, and grammars compiled for it.
+"""llguidance, as far as it is used: whether it takes a grammar, and grammars compiled by it.
 
 Rules: loaded when it is first needed. What it refuses is raised as Unsupported
 with its reason in one line. A grammar is a stranger's, so its limits on size,
@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 from ... import wire
-from ...errors import MissingExtra, TokenError, Unsupported
+from ...errors import MissingExtra, Unsupported
 from ...grammar import TEXT
 from .excess import excess
 from .lark import Writer, spellings
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ...grammar import Form, Grammar
-    from ...tokenizer import Tokenizer
+    from .vocabulary import Vocabulary
 
 MAX_REASON: Final = 200
 REFUSED: Final = "grammar= can't be applied: {}"
@@ -33,11 +32,6 @@ MAX_COPIES: Final = 64
 
 _LIMITS: Final = {"max_lexer_states": 100_000, "verbose_errors": False}
 """About 200 MB at the very most; errors without the grammar in them."""
-
-
-def supported(tokenizer: Tokenizer) -> bool:
-    """Whether grammars can be applied: llguidance is there, and framing is special tokens."""
-    return find_spec("llguidance") is not None and not _missing(tokenizer)
 
 
 @lru_cache(maxsize=256)
@@ -53,20 +47,20 @@ def fault_of_all(grammar: Grammar) -> str | None:
 
 
 class Compiled:
-    """A grammar for the ids of one tokenizer.
+    """A grammar for the ids of one vocabulary.
 
     ``names`` are its calls as a header may write them, ``free`` the recipients
     whose messages are the model's own. Raises Unsupported if it can't be applied,
     MissingExtra without llguidance.
     """
 
-    def __init__(self, grammar: Grammar, tokenizer: Tokenizer, view: Any) -> None:
+    def __init__(self, grammar: Grammar, vocabulary: Vocabulary) -> None:
         declared = frozenset(call.name for call in grammar.calls)
         own = [call.name for call in grammar.calls if call.parameters is None]
         self.names = frozenset(name for call in declared for name in spellings(call, declared))
         self.free = frozenset(name for call in own for name in spellings(call, declared))
         self.free |= {wire.SELF} | ({wire.USER} if grammar.answer == TEXT else set())
-        self._grammar, self._tokenizer, self._view = grammar, tokenizer, view
+        self._grammar, self.vocabulary = grammar, vocabulary
         self._matchers: dict[bool, Any] = {}
         self._copies = 0
         if reason := next(filter(None, map(excess, _forms(grammar))), None):
@@ -89,12 +83,12 @@ class Compiled:
 
     def header(self, name: str) -> list[int]:
         """The ids that open a message to ``name``."""
-        ids = self._tokenizer.encode(f"{wire.ASSISTANT} {wire.TO}{name}")
+        ids = self.vocabulary.tokenizer.encode(f"{wire.ASSISTANT} {wire.TO}{name}")
         return [self._id(wire.START), *ids, self._id(wire.MESSAGE)]
 
     def _matcher(self, *, thinking: bool) -> Any:
         text = Writer(self._token, _escape).turn(self._grammar, thinking=thinking)
-        matcher = _started(self._view, text)
+        matcher = _started(self.vocabulary.view, text)
         if reason := _reason(matcher.get_error()):
             raise Unsupported(REFUSED.format(reason))
         return matcher
@@ -103,7 +97,7 @@ class Compiled:
         return f"<[{self._id(literal)}]>"
 
     def _id(self, literal: str) -> int:
-        number = self._tokenizer.special_id(literal)
+        number = self.vocabulary.tokenizer.special_id(literal)
         assert number is not None
         return number
 
@@ -115,76 +109,8 @@ def _forms(grammar: Grammar) -> Iterator[Form]:
         yield from (parameter.form for parameter in call.parameters or ())
 
 
-def compiled(
-    grammar: Grammar, tokenizer: Tokenizer, stop_ids: frozenset[int], vocab_size: int
-) -> Compiled:
-    """``grammar`` for ids of ``tokenizer`` below ``vocab_size``. Raises as :class:`Compiled`."""
-    if not stop_ids:
-        raise Unsupported(
-            "grammar= needs a stop token, with which a turn ends; this model has none"
-        )
-    if lacking := _missing(tokenizer):
-        raise Unsupported(
-            f"grammar= needs {', '.join(lacking)} as special tokens, which this tokenizer lacks; "
-            "leave it out, or use a current export of the checkpoint"
-        )
-    return _compiled(grammar, _Ids(tokenizer, stop_ids, vocab_size))
-
-
-class _Ids:
-    """The ids of a tokenizer, as a key: the tokenizer is itself, whatever it says it equals."""
-
-    def __init__(self, tokenizer: Tokenizer, stop_ids: frozenset[int], vocab_size: int) -> None:
-        self.tokenizer, self.stop_ids, self.vocab_size = tokenizer, stop_ids, vocab_size
-        self._key = id(tokenizer), stop_ids, vocab_size
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Ids) and self._key == other._key
-
-
-@lru_cache(maxsize=8)
-def _compiled(grammar: Grammar, ids: _Ids) -> Compiled:
-    return Compiled(grammar, ids.tokenizer, _view(ids))
-
-
-@lru_cache(maxsize=2)
-def _view(ids: _Ids) -> Any:
-    """The tokenizer as llguidance sees it. Takes a second for a large vocabulary."""
-    stops = sorted(ids.stop_ids)
-    vocabulary = _Vocabulary(ids.tokenizer, stops[0], ids.vocab_size)
-    return _library().LLTokenizer(vocabulary, n_vocab=ids.vocab_size, eos_token=stops)
-
-
-class _Vocabulary:
-    """What llguidance asks of a tokenizer."""
-
-    is_tokenizer_wrapper = True
-    bos_token_id = None
-
-    def __init__(self, tokenizer: Tokenizer, stop_id: int, vocab_size: int) -> None:
-        self._tokenizer = tokenizer
-        self.eos_token_id = stop_id
-        self.tokens = [self._bytes(number) for number in range(vocab_size)]
-        self.special_token_ids = list(filter(tokenizer.is_special, range(vocab_size)))
-
-    def __call__(self, text: str | bytes) -> list[int]:
-        return self._tokenizer.encode(text if isinstance(text, str) else text.decode())
-
-    def _bytes(self, number: int) -> bytes:
-        try:
-            return self._tokenizer.token_bytes(number)
-        except TokenError:  # an id of the padding behind the vocabulary
-            return b""
-
-
-def _missing(tokenizer: Tokenizer) -> list[str]:
-    return [text for text in wire.REQUIRED_SPECIALS if tokenizer.special_id(text) is None]
-
-
-def _library() -> Any:
+def library() -> Any:
+    """llguidance. Raises MissingExtra."""
     try:
         import llguidance
     except ModuleNotFoundError as error:
@@ -198,20 +124,20 @@ def _writer() -> Writer:
 
 
 def _unread(text: str) -> str | None:
-    return _reason(_started(_library().LLTokenizer("byte"), text).get_error())
+    return _reason(_started(library().LLTokenizer("byte"), text).get_error())
 
 
 def _started(view: Any, text: str) -> Any:
     """A matcher for the grammar ``text``, which may be in error; it has done its first step."""
-    library = _library()
-    limits = library.LLParserLimits(**_LIMITS)
-    matcher = library.LLMatcher(view, text, log_level=0, limits=limits)
+    found = library()
+    limits = found.LLParserLimits(**_LIMITS)
+    matcher = found.LLMatcher(view, text, log_level=0, limits=limits)
     matcher.compute_bitmask()
     return matcher
 
 
 def _escape(pattern: str) -> str:
-    escaped: str = _library().regex_to_lark(pattern, "dw")
+    escaped: str = library().regex_to_lark(pattern, "dw")
     return escaped
 
 

@@ -14,15 +14,13 @@ import numpy as np
 
 from ... import wire
 from ...errors import EngineError, OptionError, TokenError
-from .compiled import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from ...grammar import Grammar
-    from ...tokenizer import Tokenizer
+    from .compiled import Compiled
 
 _BLANK: Final = f"[{wire.WHITESPACE}]"
 _BARE: Final = re.compile(
@@ -31,34 +29,25 @@ _BARE: Final = re.compile(
 
 
 class Guide:
-    """Follows one turn; every id of the output goes to :meth:`record`.
+    """Follows one turn through a grammar; every id of the output goes to :meth:`record`.
 
     ``opened`` are the ids of the message that the prompt leaves open, from its
     ``<|start|>`` on; without any the turn begins with a ``<|start|>``. While
     ``thinking`` is true a message to ``self`` may be opened. Raises OptionError
-    for an open message that the grammar doesn't allow, Unsupported for a grammar
-    that can't be applied, MissingExtra without llguidance.
+    for an open message that the grammar doesn't allow.
     """
 
-    def __init__(
-        self,
-        grammar: Grammar,
-        opened: Sequence[int],
-        *,
-        tokenizer: Tokenizer,
-        stop_ids: frozenset[int],
-        vocab_size: int,
-        thinking: bool = True,
-    ) -> None:
+    def __init__(self, compiled: Compiled, opened: Sequence[int], *, thinking: bool = True) -> None:
         self.thinking = thinking
-        self._compiled = compiled(grammar, tokenizer, stop_ids, vocab_size)
-        self._tokenizer = tokenizer
+        self._compiled = compiled
+        vocabulary = compiled.vocabulary
+        self._tokenizer = tokenizer = vocabulary.tokenizer
         self._start, self._message, self._eom = (
             tokenizer.special_id(text) for text in (wire.START, wire.MESSAGE, wire.EOM)
         )
-        self._unstopped = np.ones(vocab_size, dtype=np.bool_)
-        self._unstopped[sorted(stop_ids)] = False
-        self._stops = len(stop_ids)
+        self._unstopped = np.ones(vocabulary.size, dtype=np.bool_)
+        self._unstopped[sorted(vocabulary.stop_ids)] = False
+        self._stops = len(vocabulary.stop_ids)
         self._matcher: Any = None
         self._mask: NDArray[np.bool_] | None = None
         self._reasoning = False

@@ -15,6 +15,7 @@ from ...engine import EngineInfo, Progress, Request, Step, require_features, req
 from ...errors import EngineClosed, OutOfMemory
 from ...tokenizer import wrap
 from ..generation import Generation, features
+from ..grammar.vocabulary import Vocabulary
 from ..prefix import PrefixCache
 from ..sampling import candidates, default_sampling
 from ..tokens import load_tokenizer, stop_ids
@@ -58,22 +59,18 @@ class ReferenceEngine:
             dtype="float32", layout=checkpoint.layout,
             sampling=default_sampling(checkpoint.files.generation_config),
         )  # fmt: skip
+        self._vocabulary = Vocabulary(
+            self.tokenizer, self.info.stop_ids, checkpoint.config.vocab_size
+        )
         weights = _read_all(checkpoint, progress or (lambda _: None))
         self._model: Model | None = Model(checkpoint.config, weights.__getitem__)
 
     def generate(self, request: Request, /) -> Iterator[Step]:
         """See :class:`atem.engine.Engine`."""
-        model = self._open()
+        self._open()
         require_features(self.info, request)
         ids = list(request.prompt_ids(self.tokenizer))
-        generation = Generation(
-            request,
-            ids,
-            tokenizer=self.tokenizer,
-            stop_ids=self.info.stop_ids,
-            context=self.info.context,
-            vocab_size=model.config.vocab_size,
-        )
+        generation = Generation(request, ids, self._vocabulary, context=self.info.context)
         return self._steps(generation, ids)
 
     def close(self) -> None:

@@ -47,6 +47,7 @@ class Atem:
         self.batch = batch
         self._engine = TorchEngine(model, tokenizer=tiny_tokenizer(), device="cpu", prefix_bytes=0)
         self._engine.info = replace(self._engine.info, stop_ids=frozenset())
+        self._engine._vocabulary.stop_ids = frozenset()
 
     def run(self, prompts: Sequence[list[int]], count: int) -> Timing:
         """Once all requests have begun, each round of reading is one step of the engine."""

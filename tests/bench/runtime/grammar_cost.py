@@ -19,6 +19,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from atem.engine import GREEDY, Request, Sampling
 from atem.grammar import TEXT, CallForm, Form, Grammar, Parameter
 from atem.runtime.generation import Generation
+from atem.runtime.grammar.vocabulary import Vocabulary
 from atem.runtime.sampling import candidates
 from atem.runtime.tokens import stop_ids
 from atem.testing.scripted import wire_ids
@@ -88,15 +89,13 @@ def milliseconds(work: Callable[[], object]) -> float:
     return (time.perf_counter() - start) * 1e3
 
 
-def row(name: str, known: Any, grammar: Grammar | None, sampling: Sampling) -> None:
+def row(name: str, vocabulary: Vocabulary, grammar: Grammar | None, sampling: Sampling) -> None:
     """Print medians and means of one generation."""
-    ids, stops = wire_ids(PROMPT, known), stop_ids(known, None)
+    ids = wire_ids(PROMPT, vocabulary.tokenizer)
     request = Request(ids, sampling, max_tokens=TOKENS, grammar=grammar, reasoning_budget=0)
 
     def begin() -> Generation:
-        return Generation(
-            request, ids, tokenizer=known, stop_ids=stops, context=9999, vocab_size=VOCABULARY
-        )
+        return Generation(request, ids, vocabulary, context=9999)
 
     first, generation = milliseconds(begin), begin()
     logits = np.random.default_rng(0).standard_normal((8, VOCABULARY)).astype(np.float32) * 3
@@ -114,6 +113,7 @@ def row(name: str, known: Any, grammar: Grammar | None, sampling: Sampling) -> N
 
 def main() -> None:
     known = tokenizer()
+    vocabulary = Vocabulary(known, stop_ids(known, None), VOCABULARY)
     print(f"{'milliseconds':<28}{'begin':>10}{'mask':>10}{'p99':>10}{'choose':>10}{'tokens':>8}")
     form, calls = Form("json", json.dumps(SCHEMA)), tools(40)
     wanted: dict[str, Grammar | None] = {
@@ -124,7 +124,7 @@ def main() -> None:
     }
     for name, grammar in wanted.items():
         for word, sampling in (("greedy", GREEDY), ("sampled", Sampling(seed=1))):
-            row(f"{name}, {word}", known, grammar, sampling)
+            row(f"{name}, {word}", vocabulary, grammar, sampling)
 
 
 if __name__ == "__main__":

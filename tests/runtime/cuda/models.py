@@ -41,6 +41,7 @@ def tiny_engine(
     engine = TorchEngine(checkpoint or MemoryCheckpoint(), tokenizer=tiny_tokenizer(), **options)
     if not stops:
         engine.info = replace(engine.info, stop_ids=frozenset())
+        engine._vocabulary.stop_ids = frozenset()
     engine._runner._static = static
     return engine
 

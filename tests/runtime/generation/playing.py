@@ -13,6 +13,7 @@ import numpy as np
 from atem import wire
 from atem.engine import GREEDY, Request, Sampling, Step
 from atem.runtime.generation import Generation
+from atem.runtime.grammar.vocabulary import Vocabulary
 from atem.runtime.sampling import candidates
 from atem.runtime.tokens import stop_ids
 from atem.tokenizer import Tokenizer, wrap
@@ -52,10 +53,8 @@ def begun(
     return Generation(
         Request(prompt, sampling=sampling, **request),
         prompt,
-        tokenizer=tokenizer,
-        stop_ids=stops,
+        Vocabulary(tokenizer, stops, vocab_size),
         context=context,
-        vocab_size=vocab_size,
         cached_tokens=cached_tokens,
     )
 

@@ -20,6 +20,7 @@ from atem.parser.api import Parser
 from atem.parser.fold import Turn, collect
 from atem.runtime.cuda import TorchEngine
 from atem.runtime.generation import Generation
+from atem.runtime.grammar.vocabulary import Vocabulary
 from atem.runtime.reference import ReferenceEngine
 from atem.runtime.sampling import candidates
 from atem.runtime.tokens import stop_ids
@@ -67,12 +68,12 @@ class Dice:
     def __init__(self) -> None:
         self.tokenizer = wrap(tiny_tokenizer())
         self.stop_ids = stop_ids(self.tokenizer, None)
+        self.vocabulary = Vocabulary(self.tokenizer, self.stop_ids, VOCABULARY)
 
     def generate(self, request: Request) -> Iterator[Step]:
         generation = Generation(
-            request, request.prompt_ids(self.tokenizer), tokenizer=self.tokenizer,
-            stop_ids=self.stop_ids, context=CONTEXT, vocab_size=VOCABULARY,
-        )  # fmt: skip
+            request, request.prompt_ids(self.tokenizer), self.vocabulary, context=CONTEXT
+        )
         random = np.random.default_rng(request.sampling.seed)
         while not generation.finished:
             row = random.standard_normal(VOCABULARY).astype(np.float32)

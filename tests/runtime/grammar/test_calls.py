@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from atem.grammar import TEXT, CallForm, Form, Grammar, Parameter
 from atem.parser.api import parse
-from atem.runtime.grammar.compiled import compiled
 from atem.runtime.tokens import stop_ids
 from atem.testing.scripted import wire_ids
-from atem.testing.tiny import VOCABULARY, tiny_tokenizer
+from atem.testing.tiny import tiny_tokenizer
 from atem.tokenizer import wrap
 from atem.tools import Tool
 from tests.parser.spelling import block, parameter
@@ -134,7 +133,7 @@ def test_a_call_that_is_cut_is_none():
 
 def taken(grammar: Grammar, text: str) -> bool:
     """Whether a message may be ``text``, from its recipient on."""
-    matcher = compiled(grammar, TOKENIZER, STOPS, VOCABULARY).opening(thinking=True)
+    matcher = DICE.vocabulary.compiled(grammar).opening(thinking=True)
     ids = wire_ids(f"<|start|>assistant to={text}", TOKENIZER)
     return matcher.try_consume_tokens(ids) == len(ids) and matcher.is_accepting()
 

@@ -8,8 +8,9 @@ import pytest
 
 from atem.errors import Unsupported
 from atem.grammar import CallForm, Form, Grammar, Parameter
-from atem.runtime.grammar.compiled import compiled, fault
+from atem.runtime.grammar.compiled import fault
 from atem.runtime.grammar.excess import DEEP, FOREIGN, LARGE, MANY
+from atem.runtime.grammar.vocabulary import Vocabulary
 from atem.runtime.tokens import stop_ids
 from atem.testing.tiny import tiny_tokenizer
 from atem.tokenizer import wrap
@@ -98,4 +99,4 @@ def test_no_engine_compiles_what_is_refused(where):
     grammar = Grammar(form) if where == "answer" else Grammar(None, calls)
     tokenizer = wrap(tiny_tokenizer())
     with pytest.raises(Unsupported, match="leads through"):
-        compiled(grammar, tokenizer, stop_ids(tokenizer, None), 512)
+        Vocabulary(tokenizer, stop_ids(tokenizer, None), 512).compiled(grammar)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ from atem.grammar import TEXT, CallForm, Form, Grammar, Parameter
 from atem.runtime.generation import FEATURES, Generation, features
 from atem.runtime.grammar import compiled
 from atem.runtime.grammar.guide import Guide
+from atem.runtime.grammar.vocabulary import Vocabulary
 from atem.runtime.sampling import candidates
 from atem.testing.scripted import wire_ids
 from atem.testing.tiny import SPECIALS, VOCABULARY
@@ -36,10 +39,7 @@ CALLED = (
 
 def guide(grammar: Grammar, text: str = OPENED, **options) -> Guide:
     """A guide that has followed ``text``, of which a prompt ends in the first part."""
-    made = Guide(
-        grammar, wire_ids(OPENED, TOKENIZER), tokenizer=TOKENIZER, stop_ids=STOPS,
-        vocab_size=VOCABULARY, **options,
-    )  # fmt: skip
+    made = Guide(DICE.vocabulary.compiled(grammar), wire_ids(OPENED, TOKENIZER), **options)
     for number in wire_ids(text.removeprefix(OPENED), TOKENIZER) if text != OPENED else ():
         made.record(number)
     return made
@@ -203,17 +203,14 @@ def test_an_engine_claims_grammars_where_framing_is_special_tokens():
     assert features(bare) == FEATURES
     request = Request(bare.encode("x"), GREEDY, grammar=Grammar(ANSWER))
     with pytest.raises(Unsupported, match=r"<\|start\|>, .* as special tokens"):
-        Generation(
-            request, [1], tokenizer=bare, stop_ids={0}, context=99, vocab_size=300
-        )  # fmt: skip
+        Generation(request, [1], Vocabulary(bare, {0}, 300), context=99)
 
 
 def test_a_model_that_never_stops_takes_no_grammar():
     with pytest.raises(Unsupported, match="stop token"):
         Generation(
-            asked(DICE, Grammar(ANSWER)), [1], tokenizer=TOKENIZER, stop_ids=(), context=99,
-            vocab_size=VOCABULARY,
-        )  # fmt: skip
+            asked(DICE, Grammar(ANSWER)), [1], Vocabulary(TOKENIZER, (), VOCABULARY), context=99
+        )
 
 
 def test_without_the_library_nobody_claims_it_and_whoever_asks_is_told_the_extra():
@@ -263,12 +260,20 @@ def test_a_tokenizer_that_can_not_be_hashed_is_no_hindrance():
 
     request = asked(DICE, Grammar(ANSWER), prompt=f"{PROMPT} to=user<|message|>")
     for tokenizer in (Listed(), Listed()):
-        generation = Generation(
-            request, request.prompt_ids(tokenizer), tokenizer=tokenizer, stop_ids=STOPS,
-            context=999, vocab_size=VOCABULARY,
-        )  # fmt: skip
+        vocabulary = Vocabulary(tokenizer, STOPS, VOCABULARY)
+        generation = Generation(request, request.prompt_ids(tokenizer), vocabulary, context=999)
         row = np.zeros(VOCABULARY, np.float32)
         assert generation.take(candidates(row, generation.need)).ids == tuple(TOKENIZER.encode("{"))
+
+
+def test_what_is_compiled_is_compiled_once_for_an_engine_and_goes_with_it():
+    one, other = (Vocabulary(TOKENIZER, STOPS, VOCABULARY) for _ in range(2))
+    made = weakref.ref(one.compiled(Grammar(ANSWER)))
+    assert one.compiled(Grammar(ANSWER)) is made()
+    assert other.compiled(Grammar(ANSWER)) is not made()
+    del one
+    gc.collect()
+    assert made() is None
 
 
 def test_a_grammar_that_grows_too_costly_ends_its_own_request_and_no_other(monkeypatch):
