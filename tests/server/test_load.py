@@ -16,14 +16,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atem.engine import Request, Step
+from atem.errors import RemoteError
 from atem.responses.running.idle import IDLE
 from atem.responses.running.stopped import stopped
-from atem.server.feed import MOST, Feed
+from atem.server.feed import MOST, MOST_PUSHED, Feed
 from atem.server.interrupt import Interrupt, Interruptible
 from atem.server.mailbox import Bell, Mailbox
 from atem.server.merging import merged
 from atem.server.pulse import Pulse
 from atem.server.store.memory import MemoryStore
+from atem.testing.pace import PacedEngine
 from atem.testing.scripted import ScriptedEngine
 from tests.server.running import (
     LONG,
@@ -36,6 +38,7 @@ from tests.server.running import (
     running,
     wait,
 )
+from tests.server.test_threads import in_thread
 
 TEXT = "response.output_text.delta"
 
@@ -214,6 +217,98 @@ def test_an_engine_is_held_up_by_a_feed_that_nobody_takes_and_let_go_when_it_is_
 
     assert asyncio.run(scenario()) <= MOST + 1
     assert engine.closed
+
+
+class Pushing:
+    """Steps that an engine's own thread gives; ``given`` counts those that were wanted."""
+
+    def __init__(self, steps):
+        self.steps, self.given, self.closed = steps, 0, threading.Event()
+        self.thread = None
+
+    def push(self, give):
+        self.thread = in_thread(lambda: self._run(give))
+
+    def _run(self, give):
+        for step in self.steps:
+            if self.closed.is_set() or not give(step):
+                return
+            self.given += 1
+        give(None)
+
+    def close(self):
+        self.closed.set()
+
+
+class Engine(ScriptedEngine):
+    """An engine whose one generation is ``pushing``."""
+
+    def __init__(self, pushing):
+        super().__init__([])
+        self.pushing = pushing
+
+    def generate(self, request):
+        return self.pushing
+
+
+async def all_of(feed, taken):
+    for step in feed.generate(Request([1])):
+        if step is IDLE:
+            await feed.wait()
+        else:
+            taken.append(step)
+
+
+def test_steps_that_an_engine_pushes_come_once_and_in_order_without_a_thread_for_them():
+    steps = [Step(piece=f"w{number} ") for number in range(500)] + [Step(piece="", finish="stop")]
+
+    async def scenario():
+        feed, threads = feed_of(Engine(pushing := Pushing(steps)))
+        await all_of(feed, taken := [])
+        pushing.thread.join()
+        return taken, threads, pushing.closed.is_set()
+
+    assert asyncio.run(scenario()) == (steps, [], True)
+
+
+def test_what_a_pushing_engine_fails_with_is_raised_behind_the_steps_that_it_gave():
+    async def scenario():
+        feed, _ = feed_of(Engine(Pushing([Step(piece="a"), RemoteError("It is away.")])))
+        taken = []
+        with pytest.raises(RemoteError):
+            await all_of(feed, taken)
+        return [step.piece for step in taken]
+
+    assert asyncio.run(scenario()) == ["a"]
+
+
+def test_a_pushing_engine_that_is_stopped_or_not_read_gives_no_more():
+    endless = [Step(piece="w")] * (3 * MOST_PUSHED)
+
+    async def scenario(stops):
+        feed, _ = feed_of(Engine(pushing := Pushing(endless)))
+        steps = feed.generate(Request([1]))
+        if stops:
+            feed.stop()
+        await asyncio.to_thread(pushing.thread.join)
+        with pytest.raises(Interrupt):
+            next(steps)
+        await asyncio.wait_for(feed.wait(), 1)
+        return pushing.given
+
+    assert asyncio.run(scenario(stops=False)) == MOST_PUSHED
+    assert asyncio.run(scenario(stops=True)) < MOST_PUSHED
+
+
+@pytest.mark.parametrize(
+    "engine", [ScriptedEngine, lambda turns: PacedEngine(ScriptedEngine(turns), 0)]
+)
+def test_a_turn_is_the_same_whether_it_is_pulled_or_pushed(engine):
+    with running(engine(lambda request: THOUGHT + " to=user<|message|>Yes.<|eot|>")) as server:
+        response = server.create().json()
+    assert [item["type"] for item in response["output"]] == ["reasoning", "message"]
+    assert response["output"][1]["content"][0]["text"] == "Yes."
+    assert response["usage"]["output_tokens"] > 0
 
 
 def test_an_idle_step_passes_a_search_for_stop_strings_as_it_is():
