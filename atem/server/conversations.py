@@ -60,8 +60,16 @@ async def conversation(store: Store, tenant: str, wanted: Any) -> Record:
 
 
 async def extend(store: Store, tenant: str, wanted: Any, items: Sequence[Item]) -> None:
-    """Add ``items``. Raises ApiError (404)."""
-    await change(store, tenant, wanted, lambda about, before: (about, [*before, *items]))
+    """Add those of ``items`` that are not there yet, so that it may be tried again.
+
+    Raises ApiError (404).
+    """
+
+    def longer(about: dict[str, Any], before: list[Item]) -> tuple[dict[str, Any], list[Item]]:
+        there = {item["id"] for item in before if item.get("id")}
+        return about, [*before, *(item for item in items if item.get("id") not in there)]
+
+    await change(store, tenant, wanted, longer)
 
 
 async def change(store: Store, tenant: str, wanted: Any, edit: Edit) -> dict[str, Any]:

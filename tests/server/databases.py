@@ -29,12 +29,17 @@ _numbers = count(1)
 
 
 class Database:
-    """``url`` is the address, ``store`` the class of its stores; it can be stopped and started."""
+    """``url`` is the address, ``store`` the class of its stores; it can be stopped and started.
 
-    def __init__(self, kind, store, url, command, **options):
+    ``socket`` is where it listens, ``remote`` its address if a port of loopback stood for that.
+    """
+
+    def __init__(self, kind, store, url, command, *, socket, remote, **options):
         self.kind = kind
         self.store = store
         self.url = url
+        self.socket = socket
+        self.remote = remote
         self._command = command
         self._options = options
         self._process = None
@@ -106,7 +111,15 @@ def postgres():
         )
         command = [programs / "postgres", "-D", place / "data", "-k", place, "-F", "-h", ""]
         url = f"postgresql://atem@/postgres?host={place}"
-        database = Database("postgres", PostgresStore, url, command, **options)
+        database = Database(
+            "postgres",
+            PostgresStore,
+            url,
+            command,
+            socket=place / ".s.PGSQL.5432",
+            remote="postgresql://atem@127.0.0.1:{}/postgres",
+            **options,
+        )
         ready = [programs / "pg_isready", "-q", "-h", place]
         with started(database, lambda: subprocess.call(ready) == 0):
             yield database
@@ -128,8 +141,10 @@ def redis():
         pytest.skip("no Redis: apt-get install redis-server")
     with folder() as place:
         options = ["--port", "0", "--save", "", "--dir", place, "--unixsocket", place / "redis"]
-        database = Database("redis", RedisStore, f"unix://{place}/redis", [program, *options])
-        with started(database, (place / "redis").is_socket):
+        command, path = [program, *options], place / "redis"
+        names = {"socket": path, "remote": "redis://127.0.0.1:{}"}
+        database = Database("redis", RedisStore, f"unix://{path}", command, **names)
+        with started(database, path.is_socket):
             yield database
 
 

@@ -6,6 +6,7 @@ import asyncio
 import random
 import sys
 import time
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 import asyncpg
@@ -13,6 +14,7 @@ import pytest
 
 from atem.cli.serve import main
 from atem.errors import MissingExtra, OptionError
+from atem.server import conversations
 from atem.server.settings import Settings
 from atem.server.store import Bounds, Record
 from atem.server.store.network import StoreUnreachable, key_of
@@ -182,6 +184,62 @@ def test_a_database_that_goes_away_fails_its_calls_and_all_is_well_once_it_is_ba
     failures, found = several([database.make(clock=lambda: 1000.0)], scenario)
     assert found == "b"
     assert all("name" not in text for text in failures)
+
+
+@asynccontextmanager
+async def relayed(database):
+    """The address of the database over a relay, and a switch that loses its next answer."""
+    lose = asyncio.Event()
+
+    async def pass_on(source, target):
+        with suppress(ConnectionError):
+            while data := await source.read(1 << 16):
+                target.write(data)
+        target.close()
+
+    async def answer(source, target):
+        while (data := await source.read(1 << 16)) and not lose.is_set():
+            target.write(data)
+        lose.clear()
+        target.close()
+
+    async def connected(reader, writer):
+        source, target = await asyncio.open_unix_connection(database.socket)
+        await asyncio.gather(pass_on(reader, target), answer(source, writer))
+        target.close()
+
+    async with await asyncio.start_server(connected, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        yield database.remote.format(port), lose
+
+
+def test_an_addition_whose_answer_is_lost_fails_and_is_made_once_when_tried_again(database):
+    items = [{"type": "message", "id": f"msg_{number}"} for number in range(3)]
+
+    class Lost(database.store):
+        async def swap(self, *of):
+            if self.lose:
+                self.lose.set()
+                self.lose = None
+            return await super().swap(*of)
+
+    async def scenario():
+        made = conversations.begun({})
+        async with relayed(database) as (url, lose):
+            store = Lost(url, name=database.name())
+            store.lose = None
+            await store.swap(conversations.record("t", made, []))
+            await conversations.extend(store, "t", made, items[:1])
+            store.lose = lose
+            with pytest.raises(StoreUnreachable):
+                await conversations.extend(store, "t", made, items[1:])
+            told = (await conversations.conversation(store, "t", made)).body["items"]
+            await conversations.extend(store, "t", made, items[1:])
+            found = await conversations.conversation(store, "t", made)
+            await store.close()
+            return told, found.body["items"]
+
+    assert asyncio.run(scenario()) == (items, items)
 
 
 STRANGE = ["", "a:b", "a", "b:a", "ä", "\0", "\ud800", "sha256=", "x" * 5000, "% \n"]

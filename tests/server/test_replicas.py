@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from atem.server import conversations
 from atem.server.store import Bounds, Record
 from atem.server.store.sqlite import SQLiteStore
 from atem.testing.scripted import ScriptedEngine
@@ -270,6 +271,25 @@ def test_a_store_that_is_away_for_a_moment_costs_no_response_and_no_event(tmp_pa
     assert numbers(events) == list(range(len(events)))
     text = [event["delta"] for event in events if event["type"].endswith("text.delta")]
     assert "".join(text) == "Hello there."
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_addition_that_failed_is_made_once_when_it_is_tried_again(tmp_path, when):
+    items = [{"type": "message", "id": f"msg_{number}"} for number in range(3)]
+
+    async def scenario():
+        store = Shaky(tmp_path / "s.db")
+        made = conversations.begun({})
+        await store.swap(conversations.record("t", made, items[:1]))
+        setattr(store, when, 1)
+        with pytest.raises(ConnectionError):
+            await conversations.extend(store, "t", made, items[1:])
+        await conversations.extend(store, "t", made, items[1:])
+        found = await conversations.conversation(store, "t", made)
+        await store.close()
+        return found.body["items"]
+
+    assert asyncio.run(scenario()) == items
 
 
 def test_a_store_that_stays_away_ends_the_generation_and_the_lease_ends_the_response(tmp_path):

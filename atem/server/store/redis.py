@@ -223,10 +223,10 @@ def _milliseconds(seconds: float) -> int:
 
 
 def _client(url: str) -> Any:
-    """A client with a bounded pool; a call whose connection is broken is tried again, once."""
+    """A client with a bounded pool. A call whose answer is lost fails: it may have been done."""
     from redis.asyncio import BlockingConnectionPool, Redis
     from redis.asyncio.retry import Retry
-    from redis.backoff import ConstantBackoff
+    from redis.backoff import NoBackoff
 
     try:
         pool = BlockingConnectionPool.from_url(
@@ -235,7 +235,7 @@ def _client(url: str) -> Any:
             timeout=SECONDS,
             socket_timeout=SECONDS,
             socket_connect_timeout=SECONDS,
-            retry=Retry(ConstantBackoff(0.1), 1),
+            retry=Retry(NoBackoff(), 0),
         )
     except ValueError:
         raise OptionError("store_url can't be read as the address of a Redis") from None
