@@ -14,6 +14,8 @@ from ..wire import dotted
 from .faults import INVALID, RATE, SERVER, ApiError
 
 Fields: TypeAlias = Mapping[str, Any]
+Event: TypeAlias = dict[str, Any]
+"""One of a response, ready for JSON."""
 
 CALLS: Final = ("function_call", "custom_tool_call")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from ..responses.faults import bad_value
@@ -19,11 +19,10 @@ from .reply import TERMINAL
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from ..responses.outcome import Event
     from .service import Service
     from .store import Record, Store
     from .store.interface import Key
-
-Event: TypeAlias = dict[str, Any]
 
 PAGE: Final = 64
 """Events that are read at once: what a reader that takes nothing holds in memory."""

@@ -8,14 +8,14 @@ there are as many as there are tokens.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 from .merging import merged
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Event: TypeAlias = dict[str, Any]
+    from ..responses.outcome import Event
 
 
 class Mailbox:

@@ -8,9 +8,10 @@ them as they go out. Source: responses.md 5.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
-Event: TypeAlias = dict[str, Any]
+if TYPE_CHECKING:
+    from ..responses.outcome import Event
 
 TEXT: Final = frozenset(
     f"response.{kind}.delta"

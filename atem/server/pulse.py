@@ -7,15 +7,14 @@ some clients, so it is not the default (responses.md 1.7, 2).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from ..responses.outcome import Event
     from .reply import Reply
     from .settings import Heartbeat
-
-Event: TypeAlias = dict[str, Any]
 
 QUEUED = ("response.queued", "response.in_progress")
 """Repeated as they were: by then, nothing but the stream's numbers has changed."""

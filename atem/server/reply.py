@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 from ..responses.answer import answer, new_builder
 from ..responses.faults import ApiError
@@ -24,11 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Generator
 
     from ..responses.ask import Ask
+    from ..responses.outcome import Event
     from .service import Service
     from .slots import Place
     from .store import Store
-
-Event: TypeAlias = dict[str, Any]
 
 TERMINAL: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
 ADDED: Final = "response.output_item.added"
