@@ -10,7 +10,7 @@ from atem.engine import Request, Step
 from atem.errors import ContextOverflow, EngineError, OutOfMemory, RemoteError
 from atem.responses.answer import answer, new_builder
 from atem.responses.blob import Blobs
-from atem.responses.faults import ApiError
+from atem.responses.faults import ApiError, overloaded
 from atem.responses.request import from_request
 from atem.testing.scripted import ScriptedEngine
 from tests.responses.output.contract import check
@@ -121,6 +121,7 @@ FAILURES = [
     (RemoteError("busy", 429), "rate_limit_exceeded", None),
     # Codex gives up at "server_is_overloaded", and asks again after this.
     (RemoteError("down", 503), "server_error", None),
+    (overloaded("closed"), "server_error", None),
     (ContextOverflow("too long"), "context_length_exceeded", None),
 ]
 
