@@ -8,18 +8,22 @@ store lets one do it alone. Source: responses.md 1.10, 5.
 from __future__ import annotations
 
 import asyncio
-import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from .following import PAGE
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from .service import Service
     from .store import Record, Store
 
 BEAT_SECONDS: Final = 0.5
 """Between two looks at what others asked for."""
+
+EXPIRE_SECONDS: Final = 600.0
+"""Between two looks at what is too old to be kept."""
 
 ABANDONED: Final = {
     "code": "server_error",
@@ -28,20 +32,30 @@ ABANDONED: Final = {
 
 
 async def tend(service: Service) -> None:
-    """Hold what this server writes, and now and then close what nobody holds; without end."""
-    lease = service.settings.lease_seconds
-    swept, well = time.monotonic(), True
+    """Hold what this server writes, and now and then close what nobody holds and drop what is old.
+
+    Without end: a store that is away is asked again.
+    """
+    store, lease = service.store, service.settings.lease_seconds
+    await asyncio.gather(
+        _each(min(BEAT_SECONDS, lease / 4), service, "renewing leases", lambda: hold(service)),
+        _each(lease / 3, service, "recovering", lambda: recover(store, service.owner)),
+        _each(EXPIRE_SECONDS, service, "dropping what is too old", store.expire),
+    )
+
+
+async def _each(
+    seconds: float, service: Service, doing: str, step: Callable[[], Awaitable[Any]]
+) -> None:
+    well = True
     while True:
-        await asyncio.sleep(min(BEAT_SECONDS, lease / 4))
+        await asyncio.sleep(seconds)
         try:
-            await hold(service)
-            if time.monotonic() - swept > lease / 3:
-                await recover(service.store, service.owner)
-                swept = time.monotonic()
+            await step()
             well = True
         except Exception as error:  # noqa: BLE001 - a store that is away has many types
             if well:  # else it was said
-                service.report(error, "renewing leases")
+                service.report(error, doing)
             well = False
 
 

@@ -63,7 +63,6 @@ Item: TypeAlias = dict[str, Any]
 REMOTE_RUNNING: Final = 64
 """Generations at once for a server behind, which has a queue of its own."""
 
-EXPIRE_SECONDS: Final = 600.0
 LAST_SECONDS: Final = 5.0
 """For what was told to stop."""
 
@@ -84,7 +83,7 @@ class Service:
         self.engine = engine
         self.settings = settings
         self.keys = keys_of(settings)
-        self.blobs = _blobs(settings.blob_key_file, engine.info.model)
+        self.blobs = blobs_of(settings, engine.info.model)
         self.sampling = sampling or engine.info.sampling
         self.store = store or store_of(settings)
         self.names = settings.model_name or (engine.info.model,)
@@ -107,7 +106,6 @@ class Service:
         """Begin: close what nobody writes any more, and let time pass in the store."""
         await recover(self.store, self.owner)
         await self.store.expire()
-        self.spawn(self._expiring())
         self.spawn(tend(self))
 
     async def close(self) -> None:
@@ -265,11 +263,6 @@ class Service:
         if error is not None and not isinstance(error, ApiError):
             self.report(error, "a task")
 
-    async def _expiring(self) -> None:
-        while True:
-            await asyncio.sleep(EXPIRE_SECONDS)
-            await self.store.expire()
-
 
 def _date(setting: str) -> str | None:
     """The date for the model; None for its template's own."""
@@ -287,7 +280,9 @@ def _running(engine: Engine) -> int:
     return max(least, engine.info.max_batch)
 
 
-def _blobs(key_file: str | None, model: str) -> Blobs:
+def blobs_of(settings: Settings, model: str) -> Blobs:
+    """How the reasoning of ``model`` is sealed. Raises OptionError for a key that can't be used."""
+    key_file = settings.blob_key_file
     if key_file is None:
         return Blobs(None, model)
     try:

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from atem.server import leases
 from atem.server.store import Bounds
 from atem.server.store.memory import MemoryStore
 from atem.server.store.sqlite import SQLiteStore
@@ -58,6 +59,28 @@ def test_a_log_that_is_not_kept_any_more_is_told_and_the_response_stays():
         assert refused.status_code == 400
         assert "not kept" in refused.json()["error"]["message"]
         assert status(server, made) == "completed"
+
+
+def test_what_is_too_old_is_dropped_also_after_a_store_failed_to_do_it_once(monkeypatch):
+    class Failing(MemoryStore):
+        fails = 0
+
+        async def expire(self):
+            if self.fails:
+                self.fails -= 1
+                raise ConnectionError
+            return await super().expire()
+
+    monkeypatch.setattr(leases, "EXPIRE_SECONDS", 0.02)
+    now = [time.time()]
+    store = Failing(Bounds(seconds=60), clock=lambda: now[0])
+    with running(lambda request: HELLO, store=store) as server:
+        server.create()
+        store.fails = 1
+        assert wait(lambda: not store.fails)
+        assert server.call(store.size) > 0
+        now[0] += 61
+        assert wait(lambda: server.call(store.size) == 0)
 
 
 @pytest.fixture(scope="module")
