@@ -12,6 +12,7 @@ import gc
 import logging
 import socket
 import sys
+from errno import EADDRINUSE
 from typing import TYPE_CHECKING, Final
 
 import uvicorn
@@ -66,7 +67,8 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
-        raise OptionError(f"can't listen on {host}:{port}: {error}") from error
+        why = "it is taken; choose another with --port" if error.errno == EADDRINUSE else error
+        raise OptionError(f"can't listen on {host}:{port}: {why}") from error
     # Taken over by its connections. asyncio sets it only on sockets that it makes itself, and
     # without it the second packet of an answer waits 40 ms for the client's word on the first.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

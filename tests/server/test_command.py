@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import socket
+import sys
 import threading
 
 import httpx2
@@ -109,10 +110,33 @@ def test_what_can_not_work_is_told_in_one_line(script, capfd, arguments, said):
     assert said in line
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--store", "postgres", "--store-url", "db:5432"],
+        ["--store", "redis", "--store-url", "cache"],
+        ["--store-path", "/dev/null/x"],
+        ["--blob-key-file", "/absent"],
+    ],
+)
+def test_what_can_not_work_is_refused_before_a_model_is_loaded(capfd, arguments):
+    assert main(["--engine", "/no/model/here", *arguments]) == 2
+    assert "/no/model/here" not in capfd.readouterr().err
+
+
+def test_a_script_without_numpy_names_the_extra(script, capfd, monkeypatch):
+    for name in ("numpy", "atem.testing.scripted", "atem.testing.script_file"):
+        monkeypatch.setitem(sys.modules, name, None)
+    assert main(script) == 2
+    assert "pip install 'muse-atem[engine]'" in capfd.readouterr().err
+
+
 def test_an_address_that_is_taken_is_told_in_one_line(script, capfd):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         assert main([*script, "--port", str(taken.getsockname()[1])]) == 2
-    assert "can't listen on 127.0.0.1" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert "can't listen on 127.0.0.1" in said
+    assert "choose another with --port" in said
 
 
 def test_every_option_is_a_flag_and_is_told_with_its_default(capfd):

@@ -86,13 +86,17 @@ def atem_serve(config: str | None, print_client: str | None, **flags: Any) -> in
             raise MissingExtra("server", "the command atem-serve")
     from ...server.app import create_app
     from ...server.auth import keys_of
+    from ...server.service import blobs_of, store_of
     from ...server.serving import serve
     from .engines import open_engine, sampling_of
 
     settings = read_settings(flags, environment, config)
-    keys_of(settings)  # before a model is loaded for minutes
+    # Whatever can be refused is, before a model is loaded for minutes.
+    keys_of(settings)
+    blobs_of(settings, "")
+    store = store_of(settings)
     with closing(open_engine(settings)) as engine:
-        serve(create_app(engine, settings, sampling=sampling_of(settings)))
+        serve(create_app(engine, settings, store=store, sampling=sampling_of(settings)))
     return 0
 
 

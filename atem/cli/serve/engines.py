@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from ...engine import Sampling
+from ...errors import MissingExtra
 from ...runtime.embedded import NANO
 from ..model import given, named_model, progress_bar, tokenizer_in
 
@@ -24,8 +25,10 @@ def open_engine(settings: Settings) -> Engine:
     """Load it; without a name it is nano, which is said. Raises what ``atem.load`` raises."""
     name = named_model(settings.engine)
     if name.startswith(SCRIPTED):
-        from ...testing.script_file import script_engine
-
+        try:
+            from ...testing.script_file import script_engine
+        except ImportError as error:
+            raise MissingExtra("engine", f"a script ({error.name})") from error
         return script_engine(name.removeprefix(SCRIPTED))
     from ...runtime.load import is_address, load
 
