@@ -36,13 +36,14 @@ def test_a_restart_keeps_responses_conversations_and_logs_and_they_go_on(tmp_pat
         assert follow(server, logged) == events
 
 
-def test_what_is_too_old_is_not_found_and_can_not_be_gone_on_from():
+def test_what_was_dropped_for_its_age_is_not_found_and_can_not_be_gone_on_from():
     now = [time.time()]
     store = MemoryStore(Bounds(seconds=60), clock=lambda: now[0])
     with running(lambda request: HELLO, store=store) as server:
         made = server.create().json()["id"]
         assert server.http.get(f"/v1/responses/{made}").status_code == 200
         now[0] += 61
+        server.call(store.expire)
         assert server.http.get(f"/v1/responses/{made}").status_code == 404
         refused = server.create(previous_response_id=made)
         assert error(refused) == (400, "previous_response_not_found")

@@ -4,7 +4,7 @@ Rules: every call is asynchronous, one step for whoever else uses the store, and
 safe beside others, of this process or another's. What one tenant keeps another
 can't see: an id of somebody else is an unknown one. Bytes are bounded after
 every ``put`` and ``swap``, but for what is open and for the record just put;
-what is too old is not found, and gone after ``expire``.
+what is too old is gone after ``expire``, and there until then.
 
 An open record is held by its owner for ``Bounds.lease_seconds``, counted by the
 store's clock from when it was put, swapped, renewed or taken over. A lease that
@@ -67,8 +67,8 @@ class Store(Protocol):
     async def find(self, tenant: str, item_id: str) -> Record | None:
         """The record last put of those that hold the item."""
 
-    async def delete(self, tenant: str, record_id: str) -> bool:
-        """Drop the record and its log; whether there was one."""
+    async def delete(self, tenant: str, record_id: str) -> None:
+        """Drop the record and its log."""
 
     async def append_events(
         self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str = ""
@@ -106,8 +106,8 @@ class Store(Protocol):
         Each has a new version, and is given to one caller alone.
         """
 
-    async def expire(self) -> int:
-        """Drop what is too old; how many records that were."""
+    async def expire(self) -> None:
+        """Drop what is too old."""
 
     async def size(self) -> int:
         """Bytes kept."""

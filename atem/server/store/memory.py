@@ -95,7 +95,7 @@ class MemoryStore:
     async def get(self, tenant: str, record_id: str) -> Record | None:
         """See :class:`~atem.server.store.Store`."""
         kept = self._kept.get((tenant, record_id))
-        if kept is None or self._old(kept):
+        if kept is None:
             return None
         return replace(kept.record, body=unpack(kept.packed))
 
@@ -104,12 +104,10 @@ class MemoryStore:
         key = self._items.get((tenant, item_id))
         return None if key is None else await self.get(*key)
 
-    async def delete(self, tenant: str, record_id: str) -> bool:
+    async def delete(self, tenant: str, record_id: str) -> None:
         """See :class:`~atem.server.store.Store`."""
-        was = await self.get(tenant, record_id) is not None
         self._drop((tenant, record_id))
         self._growth.tell((tenant, record_id))
-        return was
 
     async def append_events(
         self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str = ""
@@ -135,7 +133,7 @@ class MemoryStore:
     ) -> list[dict[str, Any]]:
         """See :class:`~atem.server.store.Store`."""
         kept = self._kept.get((tenant, record_id))
-        if kept is None or self._old(kept):
+        if kept is None:
             return []
         first = bisect_right(kept.numbers, after)
         return [unpack(kept.events[number]) for number in kept.numbers[first : first + limit]]
@@ -167,18 +165,19 @@ class MemoryStore:
             kept.until = now + self._bounds.lease_seconds
         return [replace(kept.record, body=unpack(kept.packed)) for kept in left]
 
-    async def expire(self) -> int:
+    async def expire(self) -> None:
         """See :class:`~atem.server.store.Store`."""
-        old = [key for key, kept in self._kept.items() if self._old(kept)]
-        for key in old:
-            self._drop(key)
-        silent = self._clock() - self._bounds.log_seconds
-        for kept in self._kept.values():
-            if not kept.record.open and kept.touched < silent:
+        now = self._clock()
+        oldest, silent = now - self._bounds.seconds, now - self._bounds.log_seconds
+        for key, kept in list(self._kept.items()):
+            if kept.record.open:
+                continue
+            if kept.record.created <= oldest:
+                self._drop(key)
+            elif kept.touched < silent:
                 self._grow(kept, -sum(map(len, kept.events.values())))
                 kept.events.clear()
                 kept.numbers.clear()
-        return len(old)
 
     async def size(self) -> int:
         """See :class:`~atem.server.store.Store`."""
@@ -196,10 +195,6 @@ class MemoryStore:
         if kept is None or not kept.record.open:
             return None
         return kept if owner in (None, kept.record.owner) else None
-
-    def _old(self, kept: _Kept) -> bool:
-        ends = kept.record.created + self._bounds.seconds
-        return not kept.record.open and ends <= self._clock()
 
     def _make_room(self, newest: Key) -> None:
         if self._bytes <= self._bounds.bytes:

@@ -104,12 +104,11 @@ class PostgresStore:
         """See :class:`~atem.server.store.Store`."""
         return await self._one(FIND, tenant, item_id)
 
-    async def delete(self, tenant: str, record_id: str) -> bool:
+    async def delete(self, tenant: str, record_id: str) -> None:
         """See :class:`~atem.server.store.Store`."""
         async with self._connection() as connection:
-            was = await connection.fetchval(DELETE, *_keys(tenant, record_id), self._oldest)
+            await connection.execute(DELETE, *_keys(tenant, record_id))
         self._growth.tell((tenant, record_id))
-        return bool(was)
 
     async def append_events(
         self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str = ""
@@ -125,9 +124,8 @@ class PostgresStore:
         self, tenant: str, record_id: str, after: int, limit: int = 256
     ) -> list[dict[str, Any]]:
         """See :class:`~atem.server.store.Store`."""
-        bounds = (after, limit, self._oldest)
         async with self._connection() as connection:
-            rows = await connection.fetch(EVENTS, *_keys(tenant, record_id), *bounds)
+            rows = await connection.fetch(EVENTS, *_keys(tenant, record_id), after, limit)
         return [unpack(row["body"]) for row in rows]
 
     def growth(self, tenant: str, record_id: str) -> asyncio.Event:
@@ -155,13 +153,12 @@ class PostgresStore:
             rows = await connection.fetch(TAKE_OVER, owner, now, now + self._bounds.lease_seconds)
         return list(map(_record, rows))
 
-    async def expire(self) -> int:
+    async def expire(self) -> None:
         """See :class:`~atem.server.store.Store`."""
-        silent = self._clock() - self._bounds.log_seconds
+        now = self._clock()
         async with self._connection() as connection:
-            expired = await connection.fetchval(EXPIRE, self._oldest)
-            await connection.execute(EXPIRE_LOGS, silent)
-        return int(expired)
+            await connection.execute(EXPIRE, now - self._bounds.seconds)
+            await connection.execute(EXPIRE_LOGS, now - self._bounds.log_seconds)
 
     async def size(self) -> int:
         """See :class:`~atem.server.store.Store`."""
@@ -179,11 +176,6 @@ class PostgresStore:
         except TimeoutError:
             pool.terminate()
 
-    @property
-    def _oldest(self) -> float:
-        """What was created then, or before, is too old."""
-        return self._clock() - self._bounds.seconds
-
     def _row(self, record: Record) -> tuple[Any, ...]:
         now = self._clock()
         packed = pack([record.tenant, record.id, record.body, record.item_ids])
@@ -197,7 +189,7 @@ class PostgresStore:
 
     async def _one(self, query: str, tenant: str, name: str) -> Record | None:
         async with self._connection() as connection:
-            row = await connection.fetchrow(query, *_keys(tenant, name), self._oldest)
+            row = await connection.fetchrow(query, *_keys(tenant, name))
         return None if row is None else _record(row)
 
     @asynccontextmanager

@@ -104,15 +104,15 @@ WITH kept AS (
 """  # noqa: S608 (constants)
 GET: Final = """
 SELECT created, open, owner, put, body FROM records
-WHERE tenant = $1 AND id = $2 AND (open OR created > $3)
+WHERE tenant = $1 AND id = $2
 """
 FIND: Final = """
 SELECT created, open, owner, put, body FROM records
-WHERE tenant = $1 AND items @> ARRAY[$2::text] AND (open OR created > $3)
+WHERE tenant = $1 AND items @> ARRAY[$2::text]
 ORDER BY put DESC LIMIT 1
 """
 DELETE: Final = """
-DELETE FROM records WHERE tenant = $1 AND id = $2 RETURNING open OR created > $3
+DELETE FROM records WHERE tenant = $1 AND id = $2
 """
 # The lock waits for a change of hands that has begun: nothing is added behind it.
 APPEND: Final = """
@@ -127,8 +127,7 @@ logged AS (
 SELECT count(*) FROM held
 """
 EVENTS: Final = """
-SELECT events.body FROM events JOIN records USING (tenant, id)
-WHERE tenant = $1 AND id = $2 AND number > $3 AND (open OR created > $5)
+SELECT body FROM events WHERE tenant = $1 AND id = $2 AND number > $3
 ORDER BY number LIMIT $4
 """
 # Those who lock several rows do it in one order, so that they can't wait for each other.
@@ -153,12 +152,8 @@ FROM late WHERE (records.tenant, records.id) = (late.tenant, late.id)
 RETURNING created, open, owner, put, body
 """
 EXPIRE: Final = """
-WITH old AS (
-    SELECT tenant, id FROM records WHERE NOT open AND created <= $1 FOR UPDATE SKIP LOCKED),
-gone AS (
-    DELETE FROM records USING old WHERE (records.tenant, records.id) = (old.tenant, old.id)
-    RETURNING 1)
-SELECT count(*) FROM gone
+DELETE FROM records WHERE (tenant, id) IN (
+    SELECT tenant, id FROM records WHERE NOT open AND created <= $1 FOR UPDATE SKIP LOCKED)
 """
 EXPIRE_LOGS: Final = """
 DELETE FROM events USING records

@@ -109,11 +109,10 @@ class RedisStore:
             member = await self._redis.get(f"{self._name}:item:{_member(tenant, item_id)}")
         return None if member is None else await self._get(member.decode())
 
-    async def delete(self, tenant: str, record_id: str) -> bool:
+    async def delete(self, tenant: str, record_id: str) -> None:
         """See :class:`~atem.server.store.Store`."""
-        was = await self._run("delete", _member(tenant, record_id), self._oldest)
+        await self._run("delete", _member(tenant, record_id))
         self._growth.tell((tenant, record_id))
-        return bool(was)
 
     async def append_events(
         self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str = ""
@@ -129,8 +128,6 @@ class RedisStore:
         self, tenant: str, record_id: str, after: int, limit: int = 256
     ) -> list[dict[str, Any]]:
         """See :class:`~atem.server.store.Store`."""
-        if await self.get(tenant, record_id) is None:
-            return []
         log = f"{self._name}:log:{_member(tenant, record_id)}"
         with self._reached():
             rows = await self._redis.xrange(log, min=f"{max(after + 2, 0)}-0", count=limit)
@@ -157,14 +154,12 @@ class RedisStore:
         rows = await self._run("take_over", owner, now, now + self._bounds.lease_seconds)
         return list(map(_record, rows))
 
-    async def expire(self) -> int:
+    async def expire(self) -> None:
         """See :class:`~atem.server.store.Store`."""
-        silent, expired = self._clock() - self._bounds.log_seconds, 0
-        while True:
-            old, logs = await self._run("expire", self._oldest, silent, PAGE)
-            expired += int(old)
-            if max(old, logs) < PAGE:
-                return expired
+        now = self._clock()
+        times = (now - self._bounds.seconds, now - self._bounds.log_seconds)
+        while max(await self._run("expire", *times, PAGE)) == PAGE:
+            pass
 
     async def size(self) -> int:
         """See :class:`~atem.server.store.Store`."""
@@ -176,18 +171,10 @@ class RedisStore:
         with self._reached():
             await self._redis.aclose()
 
-    @property
-    def _oldest(self) -> float:
-        """What was created then, or before, is too old."""
-        return self._clock() - self._bounds.seconds
-
     async def _get(self, member: str) -> Record | None:
         with self._reached():
             row = await self._redis.hmget(f"{self._name}:record:{member}", *FIELDS)
-        if row[0] is None:
-            return None
-        record = _record(row)
-        return record if record.open or record.created > self._oldest else None
+        return None if row[0] is None else _record(row)
 
     async def _run(self, script: str, *arguments: Any) -> Any:
         with self._reached():

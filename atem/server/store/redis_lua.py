@@ -55,10 +55,6 @@ local function drop(member)
     forget(member)
     drop_log(member)
 end
-local function seen(member, oldest)
-    local created, open = unpack(redis.call('HMGET', at('record', member), 'created', 'open'))
-    return created and (open == '1' or tonumber(created) > oldest)
-end
 """
 
 LOG: Final = """
@@ -115,9 +111,7 @@ end
 return version
 """
 DELETE: Final = """
-local was = seen(ARGV[1], tonumber(ARGV[2]))
 drop(ARGV[1])
-return was and 1 or 0
 """
 APPEND: Final = """
 local member, owner, touched, log_lives = unpack(ARGV, 1, 4)

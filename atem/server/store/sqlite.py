@@ -78,17 +78,16 @@ class SQLiteStore:
 
     async def get(self, tenant: str, record_id: str) -> Record | None:
         """See :class:`~atem.server.store.Store`."""
-        return await self._read(_get, tenant, _encodable(record_id), self._oldest)
+        return await self._read(_get, tenant, _encodable(record_id))
 
     async def find(self, tenant: str, item_id: str) -> Record | None:
         """See :class:`~atem.server.store.Store`."""
-        return await self._read(_find, tenant, _encodable(item_id), self._oldest)
+        return await self._read(_find, tenant, _encodable(item_id))
 
-    async def delete(self, tenant: str, record_id: str) -> bool:
+    async def delete(self, tenant: str, record_id: str) -> None:
         """See :class:`~atem.server.store.Store`."""
-        was = await self._write(_delete, tenant, record_id, self._oldest)
+        await self._write(_drop, [(tenant, record_id)])
         self._growth.tell((tenant, record_id))
-        return was
 
     async def append_events(
         self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str = ""
@@ -102,7 +101,7 @@ class SQLiteStore:
         self, tenant: str, record_id: str, after: int, limit: int = 256
     ) -> list[dict[str, Any]]:
         """See :class:`~atem.server.store.Store`."""
-        return await self._read(_events, (tenant, record_id), after, limit, self._oldest)
+        return await self._read(_events, (tenant, record_id), after, limit)
 
     def growth(self, tenant: str, record_id: str) -> asyncio.Event:
         """See :class:`~atem.server.store.Store`."""
@@ -121,9 +120,9 @@ class SQLiteStore:
         """See :class:`~atem.server.store.Store`."""
         return await self._write(_take_over, owner, self._clock(), self._bounds.lease_seconds)
 
-    async def expire(self) -> int:
+    async def expire(self) -> None:
         """See :class:`~atem.server.store.Store`."""
-        return await self._write(_expire, self._clock(), self._bounds)
+        await self._write(_expire, self._clock(), self._bounds)
 
     async def size(self) -> int:
         """See :class:`~atem.server.store.Store`."""
@@ -133,11 +132,6 @@ class SQLiteStore:
         """See :class:`~atem.server.store.Store`."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._file.close)
         self._thread.shutdown()
-
-    @property
-    def _oldest(self) -> float:
-        """What was created then, or before, is too old."""
-        return self._clock() - self._bounds.seconds
 
     async def _read(
         self,
@@ -240,25 +234,19 @@ def _put(
     return version
 
 
-def _get(file: sqlite3.Connection, tenant: str, record_id: str, oldest: float) -> Record | None:
+def _get(file: sqlite3.Connection, tenant: str, record_id: str) -> Record | None:
     row = file.execute(
-        f"SELECT {_COLUMNS} FROM records WHERE tenant = ? AND id = ? AND (open OR created > ?)",  # noqa: S608 (a constant)
-        (tenant, record_id, oldest),
+        f"SELECT {_COLUMNS} FROM records WHERE tenant = ? AND id = ?",  # noqa: S608 (a constant)
+        (tenant, record_id),
     ).fetchone()
     return row and _record(row)
 
 
-def _find(file: sqlite3.Connection, tenant: str, item_id: str, oldest: float) -> Record | None:
+def _find(file: sqlite3.Connection, tenant: str, item_id: str) -> Record | None:
     row = file.execute(
         "SELECT id FROM items WHERE tenant = ? AND item = ?", (tenant, item_id)
     ).fetchone()
-    return row and _get(file, tenant, row[0], oldest)
-
-
-def _delete(file: sqlite3.Connection, tenant: str, record_id: str, oldest: float) -> bool:
-    was = _get(file, tenant, record_id, oldest) is not None
-    _drop(file, [(tenant, record_id)])
-    return was
+    return row and _get(file, tenant, row[0])
 
 
 def _append(
@@ -280,14 +268,11 @@ def _add(
     )
 
 
-def _events(
-    file: sqlite3.Connection, key: Key, after: int, limit: int, oldest: float
-) -> list[dict[str, Any]]:
+def _events(file: sqlite3.Connection, key: Key, after: int, limit: int) -> list[dict[str, Any]]:
     rows = file.execute(
-        "SELECT events.body FROM events JOIN records USING (tenant, id) "
-        "WHERE tenant = ? AND id = ? AND number > ? AND (open OR created > ?) "
+        "SELECT body FROM events WHERE tenant = ? AND id = ? AND number > ? "
         "ORDER BY number LIMIT ?",
-        (*key, after, oldest, limit),
+        (*key, after, limit),
     )
     return [unpack(body) for (body,) in rows]
 
@@ -321,7 +306,7 @@ def _take_over(
     return list(map(_record, rows))
 
 
-def _expire(file: sqlite3.Connection, now: float, bounds: Bounds) -> int:
+def _expire(file: sqlite3.Connection, now: float, bounds: Bounds) -> None:
     rows = file.execute(
         "SELECT tenant, id FROM records WHERE NOT open AND created <= ?", (now - bounds.seconds,)
     ).fetchall()
@@ -331,7 +316,6 @@ def _expire(file: sqlite3.Connection, now: float, bounds: Bounds) -> int:
         "(SELECT tenant, id FROM records WHERE NOT open AND touched < ?)",
         (now - bounds.log_seconds,),
     )
-    return len(rows)
 
 
 def _size(file: sqlite3.Connection) -> int:
