@@ -54,7 +54,9 @@ class Settings:
     api_key_file: Annotated[str | None, "File with a key on each line."] = None
     blob_key_file: Annotated[str | None, "File with the key that reasoning is sealed with."] = None
     store: Annotated[StoreKind, "Where responses are kept."] = "sqlite"
-    store_path: Annotated[str | None, "File of the SQLite store."] = None
+    store_path: Annotated[
+        str | None, "File of the SQLite store, else ~/.local/state/atem/responses.db."
+    ] = None
     store_url: Annotated[str | None, "Address of the Postgres or the Redis."] = field(
         default=None, repr=False
     )
