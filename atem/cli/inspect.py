@@ -57,7 +57,7 @@ def inspect(
     seen = list(_watch(parser, text, reason))
     turn = collect(event for event, _ in seen)
     if html is None:
-        show(rows(text, seen, turn))
+        show(rows(text, seen))
     else:
         _write_page(html, file, text, reason, options)
     return exits.of_turn(turn)

@@ -8,29 +8,19 @@ it has no label. What atem says about the text stands in rows of its own, behind
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .. import wire
 from ..parser.events import CallEnd, CallRejected, Event, MessageStart, Problem, TurnEnd
 from ..tools.excerpt import COUNTED, shorten
-from ..trace.kinds import (
-    ANSWER,
-    CALL,
-    DISCARDED,
-    FRAMING,
-    LATE_ANSWER,
-    LATE_REASONING,
-    REASONING,
-    REJECTED,
-    parts,
-)
+from ..trace import kinds
 from .screen import Row, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from ..messages import RejectedCall, Span, ToolCall
-    from ..parser.fold import Turn
+    from ..messages import RejectedCall, ToolCall
 
 
 class Seen(NamedTuple):
@@ -47,65 +37,65 @@ class Kind(NamedTuple):
     style: str
 
 
-KINDS: Final[Mapping[int, Kind]] = {
-    FRAMING: Kind("framing", "dim"),
-    REASONING: Kind("reasoning", "dim italic"),
-    ANSWER: Kind("answer", "none"),
-    CALL: Kind("call", "green"),
-    REJECTED: Kind("rejected", "red"),
-    DISCARDED: Kind("discarded", "strike"),
-    LATE_REASONING: Kind("reasoning, held", "dim italic underline"),
-    LATE_ANSWER: Kind("answer, held", "underline"),
+FRAMING: Final = Kind("framing", "dim")
+DISCARDED: Final = Kind("discarded", "strike")
+
+KINDS: Final[Mapping[str, Kind]] = {
+    kinds.FRAMING: FRAMING,
+    kinds.REASONING: Kind("reasoning", "dim italic"),
+    kinds.ANSWER: Kind("answer", "none"),
+    kinds.CALL: Kind("call", "green"),
+    kinds.REJECTED: Kind("rejected", "red"),
+    kinds.DISCARDED: DISCARDED,
+    kinds.FORMING: DISCARDED,  # what is still that at the end was never decided
+    kinds.LATE_REASONING: Kind("reasoning, held", "dim italic underline"),
+    kinds.LATE_ANSWER: Kind("answer, held", "underline"),
 }
 
 NOTE: Final = "  ->"
 BREAK: Final = "\N{RETURN SYMBOL}"
 LONGEST_NOTE: Final = 200
 
-_RUN: Final = re.compile(rb"(.)\1*", re.DOTALL)
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 
 
-def rows(text: str, seen: Iterable[Seen], turn: Turn) -> Iterator[Row]:
-    """The rows of ``text``, whose events were ``seen`` and fold to ``turn``."""
+def rows(text: str, seen: Iterable[Seen]) -> Iterator[Row]:
+    """The rows of ``text``, whose events were ``seen``."""
     events = list(seen)
-    paint = painted(text, events, turn)
+    paint = painted(text, events)
     done = 0
     for event, _ in events:
         note = _note(event)
         if note is not None:
-            yield from _runs(text, paint, done, event.end)
+            yield from _rows(text, paint, done, event.end)
             yield note
             done = event.end
-    yield from _runs(text, paint, done, len(text))
+    yield from _rows(text, paint, done, len(text))
 
 
-def painted(text: str, seen: Iterable[Seen], turn: Turn) -> bytearray:
-    """The kind of each character. Calls have the last word: their spans know the verdict."""
-    paint = bytearray(len(text))
+def painted(text: str, seen: Iterable[Seen]) -> list[Kind]:
+    """The kind of each character; whitespace between tags is framing."""
+    paint = [DISCARDED] * len(text)
     for event, read in seen:
-        for kind, span in parts(event, text[event.start : event.end], read):
-            _fill(paint, kind, span)
-    for call in turn.calls:
-        _fill(paint, CALL, call.span)
-    for rejected in turn.rejected:
-        _fill(paint, REJECTED, rejected.span)
-    for run in list(_RUN.finditer(paint)):
-        if run[0][0] == DISCARDED and not text[slice(*run.span())].strip(wire.WHITESPACE):
-            _fill(paint, FRAMING, run.span())  # whitespace between tags
+        for kind, (start, end) in kinds.parts(event, text[event.start : event.end], read):
+            paint[start:end] = [KINDS[kind]] * (end - start)
+    for run, start, end in list(_runs(paint, 0, len(text))):
+        if run is DISCARDED and not text[start:end].strip(wire.WHITESPACE):
+            paint[start:end] = [FRAMING] * (end - start)
     return paint
 
 
-def _fill(paint: bytearray, kind: int, span: Span) -> None:
-    start, end = span
-    paint[start:end] = bytes((kind,)) * (end - start)
+def _runs(paint: list[Kind], start: int, end: int) -> Iterator[tuple[Kind, int, int]]:
+    for kind, run in groupby(paint[start:end]):
+        done, start = start, start + sum(1 for _ in run)
+        yield kind, done, start
 
 
-def _runs(text: str, paint: bytearray, start: int, end: int) -> Iterator[Row]:
-    for run in _RUN.finditer(paint, start, end):
-        label, style = KINDS[run[0][0]]
-        for line in _LINE.findall(text, run.start(), run.end()):
-            yield Row(label, line.replace("\n", BREAK), style)
+def _rows(text: str, paint: list[Kind], start: int, end: int) -> Iterator[Row]:
+    for kind, *run in _runs(paint, start, end):
+        label = kind.label
+        for line in _LINE.findall(text, *run):
+            yield Row(label, line.replace("\n", BREAK), kind.style)
             label = ""
 
 

@@ -10,14 +10,34 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from .. import wire
-from ..parser.events import ContentDelta, Event, MessageStart, Problem, ReasoningDelta, TurnEnd
+from ..parser.events import (
+    ArgumentsDelta,
+    CallEnd,
+    CallRejected,
+    CallStart,
+    ContentDelta,
+    Event,
+    MessageStart,
+    Problem,
+    ReasoningDelta,
+    TurnEnd,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..messages import Span
 
-FRAMING, REASONING, ANSWER, CALL, REJECTED, DISCARDED, LATE_REASONING, LATE_ANSWER = range(8)
+FRAMING: Final = "framing"
+REASONING: Final = "reasoning"
+ANSWER: Final = "answer"
+CALL: Final = "call"
+REJECTED: Final = "rejected"
+DISCARDED: Final = "discarded"
+LATE_REASONING: Final = "reasoning late"
+LATE_ANSWER: Final = "answer late"
+FORMING: Final = "forming"
+"""Text of a call that is not decided yet."""
 
 MIN_HELD: Final = 6
 """Characters; shorter waits come with every "<" and, in reasoning, with every " to"."""
@@ -26,8 +46,8 @@ _MARKS: Final = "|".join(map(re.escape, (*wire.FRAMING, wire.BLOCK_OPEN, wire.BL
 _FRAMING: Final = re.compile(rf"[{wire.WHITESPACE}]*(?:(?:{_MARKS})[{wire.WHITESPACE}]*)+")
 
 
-def parts(event: Event, text: str, read: int) -> Iterator[tuple[int, Span]]:
-    """The kinds of an event's own ``text``, the later over the earlier.
+def parts(event: Event, text: str, read: int) -> Iterator[tuple[str, Span]]:
+    """The kinds of an event's own ``text`` and of the call it decides, the later over the earlier.
 
     ``read`` is how many characters had been read when it came.
     """
@@ -39,13 +59,19 @@ def parts(event: Event, text: str, read: int) -> Iterator[tuple[int, Span]]:
         yield (LATE_REASONING if late else REASONING), span
     elif isinstance(event, ContentDelta):
         yield (LATE_ANSWER if late else ANSWER), span
-    elif isinstance(event, Problem | TurnEnd) and not _is_framing(text):
-        yield DISCARDED, span
     elif start < end:
-        yield DISCARDED, span
-        for found in _FRAMING.finditer(text):
-            yield FRAMING, (start + found.start(), start + found.end())
+        yield _rest(event, text), span
+        if not isinstance(event, Problem | TurnEnd) or _FRAMING.fullmatch(text):
+            for found in _FRAMING.finditer(text):
+                yield FRAMING, (start + found.start(), start + found.end())
+    if isinstance(event, CallEnd):
+        yield CALL, event.call.span
+    elif isinstance(event, CallRejected) and event.rejected is not None:
+        yield REJECTED, event.rejected.span
 
 
-def _is_framing(text: str) -> bool:
-    return not text.strip(wire.WHITESPACE) or _FRAMING.fullmatch(text) is not None
+def _rest(event: Event, text: str) -> str:
+    """What is neither a mark nor a message's text."""
+    if isinstance(event, CallStart | ArgumentsDelta):
+        return FORMING
+    return DISCARDED if text.strip(wire.WHITESPACE) else FRAMING

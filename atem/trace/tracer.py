@@ -11,9 +11,8 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from .. import wire
 from ..parser.api import Parser
-from ..parser.events import ArgumentsDelta, CallEnd, CallRejected, CallStart
+from ..parser.events import CallEnd, CallRejected
 from ..parser.fold import collect
 from ..parser.values import to_json
 from . import kinds
@@ -23,7 +22,6 @@ from .records import event_record, turn_record
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ..messages import Span
     from ..parser.events import Event
     from ..parser.fold import Turn
     from ..parser.options import Reason
@@ -32,20 +30,6 @@ if TYPE_CHECKING:
 Step: TypeAlias = dict[str, Any]
 
 VERSION: Final = 1
-
-FORMING: Final = "forming"
-"""Text of a call that is not decided yet."""
-
-NAMES: Final = {
-    kinds.FRAMING: "framing",
-    kinds.REASONING: "reasoning",
-    kinds.ANSWER: "answer",
-    kinds.CALL: "call",
-    kinds.REJECTED: "rejected",
-    kinds.DISCARDED: "discarded",
-    kinds.LATE_REASONING: "reasoning late",
-    kinds.LATE_ANSWER: "answer late",
-}
 
 
 class Tracer:
@@ -93,26 +77,12 @@ class Tracer:
         text = "".join(self._untold) if spanning else ""
         for event in events:
             size = event.end - event.start
-            paint = list(_paint(event, text[told : told + size], read))
+            spans = kinds.parts(event, text[told : told + size], read)
+            paint = [[kind, *span] for kind, span in spans]
             told += size
             yield {**event_record(event), "paint": paint, **_arguments(event)}
         if spanning:
             self._untold = [text[told:]]
-
-
-def _paint(event: Event, text: str, read: int) -> Iterator[list[Any]]:
-    for kind, (start, end) in kinds.parts(event, text, read):
-        name = NAMES[kind]
-        if kind == kinds.DISCARDED:
-            if isinstance(event, CallStart | ArgumentsDelta):
-                name = FORMING
-            elif not text.strip(wire.WHITESPACE):
-                name = NAMES[kinds.FRAMING]
-        yield [name, start, end]
-    verdict = _verdict(event)
-    if verdict is not None:
-        name, (start, end) = verdict
-        yield [name, start, end]
 
 
 def _arguments(event: Event) -> dict[str, str]:
@@ -122,14 +92,6 @@ def _arguments(event: Event) -> dict[str, str]:
     if isinstance(event, CallRejected) and event.rejected and event.rejected.arguments is not None:
         return {"arguments_json": to_json(event.rejected.arguments)}
     return {}
-
-
-def _verdict(event: Event) -> tuple[str, Span] | None:
-    if isinstance(event, CallEnd):
-        return NAMES[kinds.CALL], event.call.span
-    if isinstance(event, CallRejected) and event.rejected is not None:
-        return NAMES[kinds.REJECTED], event.rejected.span
-    return None
 
 
 def trace(pieces: Iterable[AnyPiece], reason: Reason = "stop", **options: Any) -> dict[str, Any]:

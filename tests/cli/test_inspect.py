@@ -154,7 +154,7 @@ def test_every_character_is_shown_once_and_as_what_the_turn_says(text, reason):
     parser = library.Parser(tools=TOOLS)
     seen = list(_watch(parser, text, reason))
     turn = library.collect(each.event for each in seen)
-    found = [row for row in rows(text, seen, turn) if row.label != "  ->"]
+    found = [row for row in rows(text, seen) if row.label != "  ->"]
     assert "".join(row.text.replace("⏎", "\n") for row in found) == text
     kinds = dict.fromkeys(["reasoning", "answer", "call", "rejected"], "")
     label = ""

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 import atem
 from atem import Piece
+from atem.cli.paint import KINDS
 from atem.errors import OptionError, Unsupported
 from atem.parser.states import Place, State
 from atem.testing.tiny import tiny_tokenizer
 from atem.tokenizer import wrap
 from atem.trace.pieces import CUTS, MOST_CHARACTERS, MOST_PIECES, cut, piece_record, read_pieces
 from atem.trace.records import event_record, turn_record
-from atem.trace.tracer import NAMES, Tracer, trace
+from atem.trace.tracer import Tracer, trace
 from tests.parser.folding import examples, patience, places, sliced
 from tests.parser.strategies import reasons, soups, splits, turns
 
@@ -77,7 +78,7 @@ def test_every_character_has_a_kind_at_the_step_that_tells_it(turn, reason, cuts
     for step in trace(sliced(text, cuts), reason, tools=tools)["steps"]:
         for event in step["events"]:
             for kind, start, end in event["paint"]:
-                assert kind in {*NAMES.values(), "forming"}
+                assert kind in KINDS
                 painted |= dict.fromkeys(range(start, end), kind)
         assert set(painted) == set(range(step["told"]))
 
