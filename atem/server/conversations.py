@@ -80,7 +80,7 @@ async def change(store: Store, tenant: str, wanted: Any, edit: Edit) -> dict[str
     while True:
         found = await conversation(store, tenant, wanted)
         about, items = edit(found.body["conversation"], found.body["items"])
-        if await store.swap(record(tenant, about, items, version=found.version)):
+        if await store.put(record(tenant, about, items, version=found.version)):
             return about
 
 

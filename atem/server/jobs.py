@@ -54,7 +54,7 @@ class Job:
         """
         first = self._pulse.numbered(await self.reply.next() or [])
         try:
-            self._held = await self._swap(_queued(first[0]["response"]), first)
+            self._held = await self._put(_queued(first[0]["response"]), first)
         except BaseException:
             self.reply.stop()
             self.service.spawn(self.reply.finish())
@@ -103,7 +103,7 @@ class Job:
         if _is_last(events[-1]):
             return await self._end(response, events)
         if response != self.response:
-            return await self._patiently(lambda: self._swap(response, events))
+            return await self._patiently(lambda: self._put(response, events))
         store, owner = self.service.store, self.service.owner
         return await self._patiently(lambda: store.append_events(*self.key, events, owner))
 
@@ -113,14 +113,14 @@ class Job:
         if self.key not in await self._patiently(lambda: renew(owner, [self.key])):
             return False
         await self.reply.converse()
-        return await self._patiently(lambda: self._swap(response, events))
+        return await self._patiently(lambda: self._put(response, events))
 
-    async def _swap(self, response: dict[str, Any], events: list[Event]) -> bool:
+    async def _put(self, response: dict[str, Any], events: list[Event]) -> bool:
         """Store ``response`` and ``events`` in one step; whether this server still held it."""
         record = replace(record_of(self.reply, response), version=self._version)
         if not _is_last(events[-1]):
             record = replace(record, open=True, owner=self.service.owner)
-        version = await self.service.store.swap(record, events) or await self._found(record)
+        version = await self.service.store.put(record, events) or await self._found(record)
         if version:
             self.response, self._version = response, version
         return version > 0

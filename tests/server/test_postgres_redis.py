@@ -98,14 +98,13 @@ def calls(store, draw):
     body = {"text": "y" * draw.randrange(500)}
     made = record(key, body=body, open=draw.random() < 0.5, owner=owner, item_ids=items)
 
-    async def swap():
+    async def put():
         found = await store.get("t", key)
-        await store.swap(replace(made, version=found.version if found else 0), events)
+        await store.put(replace(made, version=found.version if found else 0), events)
 
     return draw.choice(
         [
-            lambda: store.put(made),
-            swap,
+            put,
             lambda: store.append_events("t", key, events, owner),
             lambda: store.delete("t", key),
             lambda: store.renew(owner, [("t", f"r{number}") for number in range(9)]),
@@ -217,18 +216,18 @@ def test_an_addition_whose_answer_is_lost_fails_and_is_made_once_when_tried_agai
     items = [{"type": "message", "id": f"msg_{number}"} for number in range(3)]
 
     class Lost(database.store):
-        async def swap(self, *of):
+        async def put(self, *of):
             if self.lose:
                 self.lose.set()
                 self.lose = None
-            return await super().swap(*of)
+            return await super().put(*of)
 
     async def scenario():
         made = conversations.begun({})
         async with relayed(database) as (url, lose):
             store = Lost(url, name=database.name())
             store.lose = None
-            await store.swap(conversations.record("t", made, []))
+            await store.put(conversations.record("t", made, []))
             await conversations.extend(store, "t", made, items[:1])
             store.lose = lose
             with pytest.raises(StoreUnreachable):
@@ -399,7 +398,8 @@ def test_redis_itself_forgets_what_nobody_drops_and_then_it_is_not_counted_any_m
         await store.put(record("a", open=True, item_ids=("m",)))
         await store.append_events("t", "a", [{"sequence_number": 0}])
         before = await lives(store)
-        await store.put(record("a", item_ids=("m",)))
+        version = (await store.get("t", "a")).version
+        await store.put(record("a", item_ids=("m",), version=version))
         return before, await lives(store), await forget(store)
 
     before, after, rest = several([redis.make(bounds, lambda: now[0], name=name)], scenario)

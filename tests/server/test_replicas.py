@@ -218,7 +218,7 @@ def test_what_a_dead_server_left_is_closed_once_by_whoever_sees_it(tmp_path):
     async def die():
         store = SQLiteStore(path, Bounds(lease_seconds=1.2))
         record = Record("", "resp_1", time.time(), body, open=True, owner="dead")
-        await store.swap(record, [first])
+        await store.put(record, [first])
         await store.close()
 
     asyncio.run(die())
@@ -239,8 +239,8 @@ class Shaky(SQLiteStore):
 
     before = after = 0
 
-    async def swap(self, record, events=()):
-        return await self._shaken(super().swap, record, events)
+    async def put(self, record, events=()):
+        return await self._shaken(super().put, record, events)
 
     async def append_events(self, *of):
         return await self._shaken(super().append_events, *of)
@@ -280,7 +280,7 @@ def test_an_addition_that_failed_is_made_once_when_it_is_tried_again(tmp_path, w
     async def scenario():
         store = Shaky(tmp_path / "s.db")
         made = conversations.begun({})
-        await store.swap(conversations.record("t", made, items[:1]))
+        await store.put(conversations.record("t", made, items[:1]))
         setattr(store, when, 1)
         with pytest.raises(ConnectionError):
             await conversations.extend(store, "t", made, items[1:])

@@ -78,6 +78,12 @@ def record(name, tenant="t", created=1000.0, **fields):
     return Record(tenant, name, created, fields.pop("body", {"name": name}), **fields)
 
 
+async def put_over(store, record):
+    """Put in place of whatever is there."""
+    there = await store.get(record.tenant, record.id)
+    return await store.put(replace(record, version=there.version))
+
+
 def events(*numbers):
     return [{"type": "x", "sequence_number": number} for number in numbers]
 
@@ -107,7 +113,7 @@ def test_a_second_put_replaces_the_record_and_keeps_its_log(make):
     async def scenario(store):
         await store.put(record("a", open=True))
         await store.append_events("t", "a", events(0))
-        await store.put(record("a", body={"new": True}))
+        await put_over(store, record("a", body={"new": True}))
         return (await store.get("t", "a")).body, await store.read_events("t", "a", -1)
 
     assert run(make(), scenario) == ({"new": True}, events(0))
@@ -228,7 +234,7 @@ def test_the_size_counts_records_and_logs_and_is_nothing_once_all_is_deleted(mak
         alone = await store.size()
         await store.append_events("t", "a", events(0, 1))
         both = await store.size()
-        await store.put(record("a"))
+        await put_over(store, record("a"))
         again = await store.size()
         await store.delete("t", "a")
         return empty, 0 < alone < both == again, await store.size()
@@ -236,45 +242,45 @@ def test_the_size_counts_records_and_logs_and_is_nothing_once_all_is_deleted(mak
     assert run(make(), scenario) == (0, True, 0)
 
 
-def test_a_swap_is_done_only_in_place_of_the_version_that_was_got(make):
+def test_a_put_is_done_only_in_place_of_the_version_that_was_got(make):
     async def scenario(store):
-        first = await store.swap(record("a"))
-        again = await store.swap(record("a"))
+        first = await store.put(record("a"))
+        again = await store.put(record("a"))
         got = await store.get("t", "a")
-        second = await store.swap(replace(got, body={"n": 2}))
-        late = await store.swap(replace(got, body={"n": 3}))
+        second = await store.put(replace(got, body={"n": 2}))
+        late = await store.put(replace(got, body={"n": 3}))
         now = await store.get("t", "a")
         return first > 0, again, got.version == first, late, now.version == second, now.body
 
     assert run(make(), scenario) == (True, 0, True, 0, True, {"n": 2})
 
 
-def test_a_swap_of_what_was_put_again_or_deleted_does_nothing(make):
+def test_a_put_of_what_was_put_again_or_deleted_does_nothing(make):
     async def scenario(store):
         await store.put(record("a"))
         got = await store.get("t", "a")
-        await store.put(record("a", body={"n": 2}))
-        late = await store.swap(got, events(0))
+        await put_over(store, record("a", body={"n": 2}))
+        late = await store.put(got, events(0))
         body = (await store.get("t", "a")).body
         await store.delete("t", "a")
-        gone = await store.swap(got), await store.get("t", "a")
+        gone = await store.put(got), await store.get("t", "a")
         return late, body, gone, await store.read_events("t", "a", -1)
 
     assert run(make(), scenario) == (0, {"n": 2}, (0, None), [])
 
 
-def test_a_swap_adds_its_events_in_the_same_step_and_changes_the_items(make):
+def test_a_put_adds_its_events_in_the_same_step_and_changes_the_items(make):
     async def scenario(store):
-        version = await store.swap(record("a", open=True, item_ids=("m",)), events(0, 1))
+        version = await store.put(record("a", open=True, item_ids=("m",)), events(0, 1))
         await store.append_events("t", "a", events(2))
-        await store.swap(record("a", version=version, item_ids=("m", "n")), events(3))
+        await store.put(record("a", version=version, item_ids=("m", "n")), events(3))
         found = (await store.find("t", "n")).id, (await store.get("t", "a")).open
         return found, await store.read_events("t", "a", -1)
 
     assert run(make(), scenario) == (("a", False), events(0, 1, 2, 3))
 
 
-def test_of_many_swaps_at_once_one_is_done_each_time_and_nothing_is_lost(several):
+def test_of_many_puts_at_once_one_is_done_each_time_and_nothing_is_lost(several):
     async def scenario(stores):
         await stores[0].put(record("a", body={"added": []}))
 
@@ -283,7 +289,7 @@ def test_of_many_swaps_at_once_one_is_done_each_time_and_nothing_is_lost(several
                 store = stores[number % len(stores)]
                 got = await store.get("t", "a")
                 body = {"added": [*got.body["added"], number]}
-                if await store.swap(replace(got, body=body)):
+                if await store.put(replace(got, body=body)):
                     return
 
         await asyncio.gather(*map(add, range(16)))
@@ -297,7 +303,7 @@ def test_only_the_owner_adds_to_a_log(make):
         await store.put(record("a", open=True, owner="me"))
         mine = await store.append_events("t", "a", events(0), "me")
         others = [await store.append_events("t", "a", events(1), who) for who in ("you", "")]
-        await store.put(record("a"))
+        await put_over(store, record("a"))
         late = await store.append_events("t", "a", events(2), "me")
         none = await store.append_events("t", "b", events(0))
         return mine, others, late, none, await store.read_events("t", "a", -1)
@@ -326,16 +332,16 @@ def test_what_is_held_is_not_taken_over_before_its_lease_has_run_out(make, clock
 
 def test_whoever_lost_a_record_can_not_write_it_any_more(make, clock):
     async def scenario(store):
-        version = await store.swap(record("a", open=True, owner="me"), events(0))
+        version = await store.put(record("a", open=True, owner="me"), events(0))
         clock.now += 10
         (taken,) = await store.take_over("you")
         kept = record("a", body={"text": "late"}, version=version)
         lost = (
             await store.append_events("t", "a", events(1), "me"),
-            await store.swap(kept, events(1)),
+            await store.put(kept, events(1)),
             await store.renew("me", [("t", "a")]),
         )
-        done = await store.append_events("t", "a", events(1), "you"), await store.swap(taken) > 0
+        done = await store.append_events("t", "a", events(1), "you"), await store.put(taken) > 0
         return lost, done, (await store.get("t", "a")).body
 
     assert run(make(lease_seconds=10), scenario) == ((False, 0, {}), (True, True), {"name": "a"})
@@ -365,25 +371,26 @@ def test_an_end_that_is_asked_for_is_told_to_the_owner_of_an_open_record(make):
     assert run(make(), scenario) == ([True, False, False], {("t", "a"): True, ("t", "b"): False})
 
 
-def test_an_end_that_was_asked_for_is_asked_for_after_a_swap_and_not_after_a_put(make):
+def test_an_end_that_was_asked_for_is_asked_for_as_long_as_the_record_stays_open(make):
     async def scenario(store):
-        version = await store.swap(record("a", open=True, owner="me"))
+        version = await store.put(record("a", open=True, owner="me"))
         await store.cancel("t", "a")
-        await store.swap(record("a", open=True, owner="me", version=version))
-        swapped = await store.renew("me", [("t", "a")])
-        await store.put(record("a", open=True, owner="me"))
-        return [*swapped.values(), *(await store.renew("me", [("t", "a")])).values()]
+        await store.put(record("a", open=True, owner="me", version=version))
+        first = await store.renew("me", [("t", "a")])
+        for again in (record("a"), record("a", open=True, owner="me")):
+            await put_over(store, again)
+        return [*first.values(), *(await store.renew("me", [("t", "a")])).values()]
 
     assert run(make(), scenario) == [True, False]
 
 
 def test_a_change_of_a_record_or_its_log_is_told_to_whoever_looked_before(make):
     async def scenario(store):
-        version = await store.swap(record("a", open=True))
+        version = await store.put(record("a", open=True))
         told = []
         for change in (
             lambda: store.append_events("t", "a", events(0)),
-            lambda: store.swap(record("a", version=version), events(1)),
+            lambda: store.put(record("a", version=version), events(1)),
             lambda: store.delete("t", "a"),
         ):
             growth = store.growth("t", "a")

@@ -3,11 +3,11 @@
 Rules: every call is asynchronous, one step for whoever else uses the store, and
 safe beside others, of this process or another's. What one tenant keeps another
 can't see: an id of somebody else is an unknown one. Bytes are bounded after
-every ``put`` and ``swap``, but for what is open and for the record just put;
+every ``put``, but for what is open and for the record just put;
 what is too old is gone after ``expire``, and there until then.
 
 An open record is held by its owner for ``Bounds.lease_seconds``, counted by the
-store's clock from when it was put, swapped, renewed or taken over. A lease that
+store's clock from when it was put, renewed or taken over. A lease that
 has run out is the owner's still, until somebody takes over.
 """
 
@@ -47,18 +47,12 @@ class Store(Protocol):
     def poll(self) -> float:
         """Seconds after which a reader looks at a log again, whatever ``growth`` told."""
 
-    async def put(self, record: Record) -> None:
-        """Keep ``record``, in place of one with the same tenant and id; its log stays.
-
-        An end that was asked for (:meth:`cancel`) is forgotten.
-        """
-
-    async def swap(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
-        """Put ``record`` if the one that is kept has its ``version``; 0 is that of none.
+    async def put(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
+        """Keep ``record`` in place of the one that has its ``version``; 0 is that of none.
 
         ``events`` are added to its log in the same step. The version that it has
-        now; 0 if nothing was done. While it stays open, an end that was asked for
-        is still asked for.
+        now; 0 if nothing was done, because there is another one. While it stays
+        open, an end that was asked for (:meth:`cancel`) is still asked for.
         """
 
     async def get(self, tenant: str, record_id: str) -> Record | None:

@@ -60,29 +60,20 @@ class MemoryStore:
         """See :class:`~atem.server.store.Store`."""
         return POLL
 
-    async def put(self, record: Record) -> None:
+    async def put(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
         """See :class:`~atem.server.store.Store`."""
-        self._put(record)
-
-    async def swap(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
-        """See :class:`~atem.server.store.Store`."""
-        before = self._kept.get((record.tenant, record.id))
+        key = (record.tenant, record.id)
+        before = self._kept.get(key)
         if record.version != (before.record.version if before else 0):
             return 0
-        kept = self._put(record, events)
-        kept.ending = record.open and before is not None and before.ending
-        return kept.record.version
-
-    def _put(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> _Kept:
-        key = (record.tenant, record.id)
-        before = self._drop(key)
+        self._drop(key)
         now = self._clock()
-        version = before.record.version + 1 if before else 1
-        about = replace(record, body={}, version=version)
+        about = replace(record, body={}, version=record.version + 1)
         kept = _Kept(about, pack(record.body), now, now + self._bounds.lease_seconds)
         self._kept[key] = kept
         self._grow(kept, len(kept.packed))
         if before is not None:
+            kept.ending = record.open and before.ending
             kept.events, kept.numbers = before.events, before.numbers
             self._grow(kept, sum(map(len, kept.events.values())))
         self._append(kept, events)
@@ -90,7 +81,7 @@ class MemoryStore:
             self._items[record.tenant, item_id] = key
         self._make_room(key)
         self._growth.tell(key)
-        return kept
+        return about.version
 
     async def get(self, tenant: str, record_id: str) -> Record | None:
         """See :class:`~atem.server.store.Store`."""
@@ -209,7 +200,7 @@ class MemoryStore:
         kept.size += by
         self._bytes += by
 
-    def _drop(self, key: Key) -> _Kept | None:
+    def _drop(self, key: Key) -> None:
         """Take a record out, its items and its bytes with it."""
         kept = self._kept.pop(key, None)
         if kept is not None:
@@ -218,4 +209,3 @@ class MemoryStore:
             item = (key[0], item_id)
             if self._items.get(item) == key:
                 del self._items[item]
-        return kept

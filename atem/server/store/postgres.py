@@ -26,10 +26,9 @@ from .postgres_sql import (
     FIND,
     GET,
     PUT,
+    PUT_NEW,
     RENEW,
     SCHEMA,
-    SWAP,
-    SWAP_NEW,
     TAKE_OVER,
 )
 from .record import Record, pack, unpack
@@ -77,22 +76,16 @@ class PostgresStore:
         """See :class:`~atem.server.store.Store`."""
         return POLL
 
-    async def put(self, record: Record) -> None:
-        """See :class:`~atem.server.store.Store`."""
-        async with self._connection() as connection:
-            await connection.execute(PUT, *self._row(record))
-            await self._make_room(connection, record)
-        self._growth.tell((record.tenant, record.id))
-
-    async def swap(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
+    async def put(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
         """See :class:`~atem.server.store.Store`."""
         row = (*self._row(record), *_columns(events))
-        swap = (SWAP, *row, record.version) if record.version else (SWAP_NEW, *row)
+        put = (PUT, *row, record.version) if record.version else (PUT_NEW, *row)
+        room = (self._bounds.bytes, *_keys(record.tenant, record.id))
         async with self._connection() as connection:
-            version = await connection.fetchval(*swap)
+            version = await connection.fetchval(*put)
             if version is None:
                 return 0
-            await self._make_room(connection, record)
+            await connection.execute("SELECT make_room($1, $2, $3)", *room)
         self._growth.tell((record.tenant, record.id))
         return int(version)
 
@@ -182,10 +175,6 @@ class PostgresStore:
         items = [key_of(item) for item in record.item_ids]
         lease = (record.open, record.owner, now + self._bounds.lease_seconds)
         return (*_keys(record.tenant, record.id), record.created, now, *lease, packed, items)
-
-    async def _make_room(self, connection: Any, record: Record) -> None:
-        key = _keys(record.tenant, record.id)
-        await connection.execute("SELECT make_room($1, $2, $3)", self._bounds.bytes, *key)
 
     async def _one(self, query: str, tenant: str, name: str) -> Record | None:
         async with self._connection() as connection:

@@ -71,20 +71,9 @@ END $$;
 """
 
 # A record's version is the number of its last put, or of its last change of hands.
-INSERT: Final = """
-INSERT INTO records (tenant, id, created, touched, open, owner, until, body, items)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-ON CONFLICT (tenant, id) DO
-"""
-PUT: Final = f"""
-{INSERT} UPDATE SET
-    put = excluded.put, created = excluded.created, touched = excluded.touched,
-    open = excluded.open, owner = excluded.owner, until = excluded.until, ending = false,
-    body = excluded.body, items = excluded.items
-"""
 # New ones are let in and others changed by two statements: one that does both could bring back what
 # is deleted at the same moment.
-SWAPPED: Final = """
+LOGGED: Final = """
 RETURNING tenant, id, put),
 logged AS (
     INSERT INTO events
@@ -93,14 +82,20 @@ logged AS (
     ON CONFLICT DO NOTHING)
 SELECT put FROM kept
 """
-SWAP_NEW: Final = f"WITH kept AS ({INSERT} NOTHING {SWAPPED}"
-SWAP: Final = f"""
+PUT_NEW: Final = f"""
+WITH kept AS (
+    INSERT INTO records (tenant, id, created, touched, open, owner, until, body, items)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    ON CONFLICT (tenant, id) DO NOTHING
+{LOGGED}
+"""  # noqa: S608 (constants)
+PUT: Final = f"""
 WITH kept AS (
     UPDATE records SET
         put = nextval('put'), created = $3, touched = $4, open = $5, owner = $6, until = $7,
         ending = ending AND $5, body = $8, items = $9
     WHERE tenant = $1 AND id = $2 AND put = $12
-{SWAPPED}
+{LOGGED}
 """  # noqa: S608 (constants)
 GET: Final = """
 SELECT created, open, owner, put, body FROM records

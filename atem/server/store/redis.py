@@ -67,22 +67,13 @@ class RedisStore:
         """See :class:`~atem.server.store.Store`."""
         return POLL
 
-    async def put(self, record: Record) -> None:
+    async def put(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
         """See :class:`~atem.server.store.Store`."""
-        await self._put(record, "")
-
-    async def swap(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
-        """See :class:`~atem.server.store.Store`."""
-        return await self._put(record, record.version, events)
-
-    async def _put(
-        self, record: Record, expected: int | str, events: Sequence[dict[str, Any]] = ()
-    ) -> int:
         now, bounds = self._clock(), self._bounds
         version = await self._run(
             "put",
             _member(record.tenant, record.id),
-            expected,
+            record.version,
             record.created,
             int(record.open),
             record.owner,

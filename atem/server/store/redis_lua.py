@@ -75,8 +75,8 @@ local member, expected, created, open, owner, body, items = unpack(ARGV, 1, 7)
 local touched, ends, most, lives, log_lives = unpack(ARGV, 8, 12)
 local record, log = at('record', member), at('log', member)
 local before, ending = unpack(redis.call('HMGET', record, 'version', 'ending'))
-if expected ~= '' and tonumber(expected) ~= tonumber(before or 0) then return 0 end
-if expected == '' or open == '0' then ending = '0' end
+if tonumber(expected) ~= tonumber(before or 0) then return 0 end
+if open == '0' then ending = '0' end
 local version = redis.call('INCR', at('put'))
 forget(member)
 redis.call('HSET', record, 'created', created, 'open', open, 'owner', owner, 'version', version,

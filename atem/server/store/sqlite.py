@@ -60,17 +60,11 @@ class SQLiteStore:
         """See :class:`~atem.server.store.Store`."""
         return POLL
 
-    async def put(self, record: Record) -> None:
-        """See :class:`~atem.server.store.Store`."""
-        packed = pack([record.body, record.item_ids])
-        await self._write(_put, record, packed, self._clock(), self._bounds)
-        self._growth.tell((record.tenant, record.id))
-
-    async def swap(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
+    async def put(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
         """See :class:`~atem.server.store.Store`."""
         packed = pack([record.body, record.item_ids])
         version = await self._write(
-            _swap, record, packed, _rows(events), now=self._clock(), bounds=self._bounds
+            _put, record, packed, _rows(events), now=self._clock(), bounds=self._bounds
         )
         if version:
             self._growth.tell((record.tenant, record.id))
@@ -184,7 +178,7 @@ def _rows(events: Sequence[dict[str, Any]]) -> list[tuple[int, bytes]]:
     return [(event["sequence_number"], pack(event)) for event in events]
 
 
-def _swap(
+def _put(
     file: sqlite3.Connection,
     record: Record,
     body: bytes,
@@ -193,35 +187,16 @@ def _swap(
     now: float,
     bounds: Bounds,
 ) -> int:
-    version, ending = _state(file, record.tenant, record.id)
+    key = (record.tenant, record.id)
+    version, ending = file.execute(
+        "SELECT version, ending FROM records WHERE tenant = ? AND id = ?", key
+    ).fetchone() or (0, False)
     if version != record.version:
         return 0
-    _add(file, record.tenant, record.id, events)
-    return _put(file, record, body, now, bounds, ending=record.open and ending)
-
-
-def _state(file: sqlite3.Connection, tenant: str, record_id: str) -> tuple[int, bool]:
-    """The version of a record, and whether its end was asked for."""
-    row = file.execute(
-        "SELECT version, ending FROM records WHERE tenant = ? AND id = ?", (tenant, record_id)
-    ).fetchone()
-    return row or (0, False)
-
-
-def _put(
-    file: sqlite3.Connection,
-    record: Record,
-    body: bytes,
-    now: float,
-    bounds: Bounds,
-    *,
-    ending: bool = False,
-) -> int:
-    key = (record.tenant, record.id)
-    version = _state(file, *key)[0] + 1
     file.execute("DELETE FROM records WHERE tenant = ? AND id = ?", key)
     file.execute("DELETE FROM items WHERE tenant = ? AND id = ?", key)
-    lease = (record.owner, version, now + bounds.lease_seconds, ending)
+    until = now + bounds.lease_seconds
+    lease = (record.owner, version + 1, until, record.open and ending)
     file.execute(
         "INSERT INTO records"
         " (tenant, id, created, open, body, touched, owner, version, until, ending)"
@@ -230,8 +205,9 @@ def _put(
     )
     items = [(record.tenant, item, record.id) for item in record.item_ids]
     file.executemany("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", items)
+    _add(file, *key, events)
     _make_room(file, key, bounds.bytes)
-    return version
+    return int(version) + 1
 
 
 def _get(file: sqlite3.Connection, tenant: str, record_id: str) -> Record | None:
