@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from starlette.websockets import WebSocketDisconnect
 
 from ..responses.faults import ApiError, bad_value, missing, rate_limited, unsupported
-from .encoding import decode, encode
+from .encoding import encode, read
 from .http import told
 from .presence import Gone
 from .pulse import steady
@@ -41,7 +41,12 @@ LANES: Final = 32
 WAITING: Final = 16
 """Requests that a lane may have waiting."""
 
+ROOM: Final = 64 << 20
+"""Bytes of the requests that wait, but for a single one, which may be larger."""
+
 RESTART: Final = 1012
+UNSUPPORTED: Final = 1003
+"""Why a connection is closed that sends bytes."""
 
 OVER: Final = "websocket_connection_limit_reached"
 NO_MORE: Final = "This connection is being closed; open another and send the request again."
@@ -57,8 +62,10 @@ class Connection:
         self._socket = socket
         self._tenant = tenant
         self._near = MemoryStore(REMEMBERED)
-        self._lanes: dict[str | None, deque[Frame]] = {}
-        """What waits in each lane that is at work."""
+        self._lanes: dict[str | None, deque[tuple[Frame, int]]] = {}
+        """What waits in each lane that is at work, with its bytes."""
+        self._waiting = 0
+        """Bytes of all that waits."""
         self._written: dict[str, str | None] = {}
         """Id of a response that is being written -> its lane."""
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -99,18 +106,21 @@ class Connection:
         try:
             while True:
                 await self._take(await self._socket.receive_text())
-        except (WebSocketDisconnect, Gone, KeyError):  # KeyError: a binary frame; nobody sends one
+        except (WebSocketDisconnect, Gone):
             return
+        except KeyError:  # a binary frame
+            await self._socket.close(UNSUPPORTED, "send text frames")
 
     async def _take(self, text: str) -> None:
         lane: str | None = None
         try:
-            frame = decode(text.encode("utf-8", "surrogatepass"))
+            body = text.encode("utf-8", "surrogatepass")
+            frame = await read(body)
             lane = _lane(frame)
             if frame.get("type") == "response.steer":
                 await self._decline(frame, lane)
             elif frame.get("type") == "response.create":
-                self._queue(frame, lane)
+                self._queue(frame, lane, len(body))
             elif "type" in frame:
                 raise bad_value("type", 'type is "response.create".')
             else:
@@ -128,25 +138,30 @@ class Connection:
             lane = self._written.get(steered, lane)
         await self._send(_not_steered(frame), lane)
 
-    def _queue(self, frame: Frame, lane: str | None) -> None:
+    def _queue(self, frame: Frame, lane: str | None, size: int) -> None:
         if self._ending:
             raise ApiError(NO_MORE, code=OVER)
+        if self._waiting and self._waiting + size > ROOM:
+            raise rate_limited(f"Requests of {ROOM} bytes wait in this connection already.")
         waiting = self._lanes.get(lane)
         if waiting is None:
             if len(self._lanes) >= LANES:
                 raise rate_limited(f"{LANES} lanes of this connection are at work; wait for one.")
-            self._lanes[lane] = deque([frame])
+            self._lanes[lane] = deque([(frame, size)])
             self._begin(self._serve(lane))
         elif len(waiting) >= WAITING:
             raise rate_limited(f"{WAITING} requests wait in this lane already.")
         else:
-            waiting.append(frame)
+            waiting.append((frame, size))
+        self._waiting += size
 
     async def _serve(self, lane: str | None) -> None:
         """Answer what waits in a lane, until nothing does."""
         try:
             while waiting := self._lanes[lane]:
-                await self._answered(waiting.popleft(), lane)
+                frame, size = waiting.popleft()
+                self._waiting -= size
+                await self._answered(frame, lane)
         except Gone:
             self._reading.cancel()  # one that takes nothing is as good as gone
         finally:

@@ -23,7 +23,8 @@ FORBIDDEN: Final = 403
 def check_page(settings: Settings, headers: Mapping[str, str]) -> None:
     """Raise ApiError (403) for a request that a stranger's page may have made."""
     host = _name(headers.get("host", ""))
-    if not is_loopback(host) and host not in (settings.host, *settings.allowed_host):
+    known = (settings.host, *settings.allowed_host)
+    if not is_loopback(host) and host not in map(str.lower, known):
         raise ApiError(
             f"This server has no keys and is not asked as {host[:100]!r}; see allowed_host.",
             status=FORBIDDEN,
@@ -40,7 +41,8 @@ def check_origin(settings: Settings, headers: Mapping[str, str]) -> None:
 
 
 def _name(host: str) -> str:
-    """A Host header without its port."""
+    """A Host header without its port, in small letters."""
     if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]
+        name, _, port = host[1:].partition("]")
+        return name if not port or port.startswith(":") else host
+    return host.partition(":")[0].lower()

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING, Any, Final
 
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
 from ..responses.anthropic import error_body as in_messages_form
 from ..responses.faults import INVALID, ApiError, overloaded, server_error
-from .encoding import decode, encode
+from .encoding import encode, read
+from .presence import Gone
 from .store.network import StoreUnreachable
 
 if TYPE_CHECKING:
@@ -61,12 +63,15 @@ class Call:
         most = min(most or self.service.settings.max_body, self.service.settings.max_body)
         if int(_digits(self.request.headers.get("content-length"))) > most:
             raise _too_large(most)
-        read = bytearray()
-        async for part in self.request.stream():
-            read += part
-            if len(read) > most:
-                raise _too_large(most)
-        return decode(bytes(read))
+        given = bytearray()
+        try:
+            async for part in self.request.stream():
+                given += part
+                if len(given) > most:
+                    raise _too_large(most)
+        except ClientDisconnect:
+            raise Gone from None
+        return await read(bytes(given))
 
 
 def endpoint(

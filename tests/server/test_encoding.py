@@ -42,12 +42,20 @@ def test_what_goes_out_is_one_line_and_reads_back_as_it_was(value):
         (b'{"a":' * 65 + b"1" + b"}" * 65, "64 deep"),
         (b'{"a":' + b"[" * 200_000 + b"]" * 200_000 + b"}", "64 deep"),
         (b'{"a":[' + b"0," * 20_000 + b"0]}", "20000 entries"),
+        (b'{"a":[' + (b"[" + b"[]," * 19_000 + b"[]],") * 27 + b"0]}", "500000 values"),
+        (b'{"a":"' + b'\\"' * 600_000 + b"[" * 600_000, "not JSON"),
+        (b'{"a":[' + b'"",' * 600_000 + b'"\\', "500000 values"),
     ],
 )
 def test_anything_but_a_small_object_of_strict_json_is_refused(body, message):
     with pytest.raises(ApiError, match=message) as refused:
         decode(body)
     assert refused.value.status == 400
+
+
+def test_a_text_may_have_any_number_of_commas_and_brackets():
+    text = 'a[{,\\"' * 200_000
+    assert decode(json.dumps({"a": text}).encode()) == {"a": text}
 
 
 def test_what_is_just_deep_and_long_enough_is_read():

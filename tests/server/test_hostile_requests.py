@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from time import monotonic
 
 import pytest
 
-from tests.server.running import HELLO, MODEL, running
+from tests.server.running import HELLO, MODEL, running, wait
 
 HALF = "\ud800"
 """Half of a character, which JSON can spell and UTF-8 can't."""
@@ -51,6 +54,32 @@ def test_a_tool_whose_name_is_no_text_is_refused(served, name):
 def test_a_chat_without_messages_is_told_which_field_is_missing(served):
     error = post(served, "/v1/chat/completions").json()["error"]
     assert (error["code"], error["param"]) == ("missing_required_parameter", "messages")
+
+
+def test_a_client_that_leaves_while_it_sends_is_no_error_of_ours(served):
+    errors = served.http.get("/metrics").text.count("atem_errors_total 0.0")
+    head = f"POST /v1/responses HTTP/1.1\r\nhost: 127.0.0.1:{served.port}\r\n"
+    with socket.create_connection(("127.0.0.1", served.port)) as client:
+        client.sendall(f"{head}content-length: 99\r\n\r\n".encode() + b"{")
+    metric = 'atem_requests_total{route="/v1/responses",status="499"} 1.0'
+    assert wait(lambda: metric in served.http.get("/metrics").text)
+    assert served.http.get("/metrics").text.count("atem_errors_total 0.0") == errors == 1
+
+
+def test_a_body_of_very_many_values_is_refused_and_holds_up_nobody(served):
+    inner = b"[" + b"[]," * 19_000 + b"[]],"
+    raw = b'{"input":[' + inner * (served.service.settings.max_body // len(inner) - 1) + b"0]}"
+    headers = {"content-type": "application/json"}
+    with ThreadPoolExecutor(1) as pool:
+        sent = pool.submit(served.http.post, "/v1/responses", content=raw, headers=headers)
+        began, slowest = monotonic(), 0.0
+        while not sent.done():
+            asked = monotonic()
+            assert served.http.get("/health").status_code == 200
+            slowest = max(slowest, monotonic() - asked)
+        assert sent.result().status_code == 400
+    assert slowest < 2
+    assert monotonic() - began < 20
 
 
 def test_the_number_of_a_turn_may_have_any_number_of_digits(served):

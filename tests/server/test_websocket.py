@@ -170,6 +170,29 @@ def test_too_many_lanes_at_once_and_too_many_requests_of_a_lane_are_refused(monk
             assert answered(socket)[-1]["type"] == "response.completed"
 
 
+def test_what_waits_on_a_connection_is_bounded_in_bytes(monkeypatch):
+    monkeypatch.setattr(connection, "ROOM", 5000)
+    with running(paced(lambda request: HELLO, first=0.3)) as server, opened(server) as socket:
+        ask(socket, stream_id="a")
+        while json.loads(socket.recv(10))["type"] != "response.in_progress":
+            pass
+        ask(socket, "x" * 6000, stream_id="a")  # one alone may have any size
+        ask(socket, stream_id="a")
+        assert refusal(socket) == (429, "a")
+        for _ in range(2):
+            assert answered(socket)[-1]["type"] == "response.completed"
+        ask(socket, stream_id="a")
+        assert answered(socket)[-1]["type"] == "response.completed"
+
+
+def test_a_client_that_sends_bytes_is_told_to_send_text(served):
+    with opened(served) as socket:
+        socket.send(b"{}")
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv(10)
+    assert closed.value.rcvd.code == 1003
+
+
 def refusal(socket):
     """Of the next frame that is one."""
     while (frame := json.loads(socket.recv(10)))["type"] != "error":
