@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 from ..responses.faults import bad_value
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .service import Service
     from .store import Record, Store
     from .store.interface import Key
+
+    Looks: TypeAlias = dict[int, asyncio.Future[list[Event]]]
 
 PAGE: Final = 64
 """Events that are read at once: what a reader that takes nothing holds in memory."""
@@ -67,14 +69,18 @@ async def _page(store: Store, key: Key, after: int, growth: asyncio.Event) -> li
     look = looks.get(after)
     if look is None:
         look = looks[after] = asyncio.ensure_future(store.read_events(*key, after, PAGE))
-        look.add_done_callback(lambda _: looks.pop(after, None))
+        look.add_done_callback(lambda done: _forget(looks, after, done, store.poll / 2))
     return await asyncio.shield(look)
 
 
-_LOOKS: Final[WeakKeyDictionary[asyncio.Event, dict[int, asyncio.Future[list[Event]]]]] = (
-    WeakKeyDictionary()
-)
-"""The looks on their way, by the change that readers wait for and the number they have."""
+def _forget(looks: Looks, after: int, done: asyncio.Future[list[Event]], seconds: float) -> None:
+    """Look again from now on if it failed, else soon: others may have written."""
+    failed = done.cancelled() or done.exception() is not None
+    asyncio.get_running_loop().call_later(0 if failed else seconds, looks.pop, after, None)
+
+
+_LOOKS: Final[WeakKeyDictionary[asyncio.Event, Looks]] = WeakKeyDictionary()
+"""The latest looks, by the change that readers wait for and the number they have."""
 
 
 async def cancel(service: Service, record: Record) -> None:

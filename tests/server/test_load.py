@@ -282,22 +282,29 @@ def test_what_a_pushing_engine_fails_with_is_raised_behind_the_steps_that_it_gav
     assert asyncio.run(scenario()) == ["a"]
 
 
-def test_a_pushing_engine_that_is_stopped_or_not_read_gives_no_more():
-    endless = [Step(piece="w")] * (3 * MOST_PUSHED)
+@pytest.mark.parametrize(("stops", "given"), [(False, MOST_PUSHED), (True, 10)])
+def test_a_pushing_engine_that_is_stopped_or_not_read_gives_no_more(stops, given):
+    go = threading.Event()
 
-    async def scenario(stops):
-        feed, _ = feed_of(Engine(pushing := Pushing(endless)))
+    def endless():
+        yield from [Step(piece="w")] * 10
+        go.wait(5)
+        yield from [Step(piece="w")] * (3 * MOST_PUSHED)
+
+    async def scenario():
+        feed, _ = feed_of(Engine(pushing := Pushing(endless())))
         steps = feed.generate(Request([1]))
+        await asyncio.to_thread(wait, lambda: pushing.given == 10)
         if stops:
             feed.stop()
+        go.set()
         await asyncio.to_thread(pushing.thread.join)
         with pytest.raises(Interrupt):
             next(steps)
         await asyncio.wait_for(feed.wait(), 1)
         return pushing.given
 
-    assert asyncio.run(scenario(stops=False)) == MOST_PUSHED
-    assert asyncio.run(scenario(stops=True)) < MOST_PUSHED
+    assert asyncio.run(scenario()) == given
 
 
 @pytest.mark.parametrize(
