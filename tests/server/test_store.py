@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
@@ -453,27 +452,6 @@ def test_sqlite_refuses_a_file_that_is_none_and_one_of_a_later_version(tmp_path)
     later.close()
     with pytest.raises(OptionError, match="later version"):
         SQLiteStore(tmp_path / "later.db")
-
-
-def test_sqlite_reads_and_holds_what_a_file_of_the_first_version_has_open(tmp_path):
-    path = tmp_path / "store.db"
-
-    async def write(store):
-        await store.put(record("a", open=True))
-
-    run(SQLiteStore(path, clock=Clock()), write)
-    with closing(sqlite3.connect(path)) as file:
-        for column in ("owner", "version", "until", "ending"):
-            file.execute(f"ALTER TABLE records DROP COLUMN {column}")
-        file.execute("PRAGMA user_version = 1")
-
-    async def take_over(store):
-        (taken,) = await store.take_over("me")
-        return (await store.get("t", "a")), taken
-
-    kept, taken = run(SQLiteStore(path, clock=Clock()), take_over)
-    assert kept == taken
-    assert (kept.body, kept.owner) == ({"name": "a"}, "me")
 
 
 def test_sqlite_stores_that_begin_at_once_in_a_new_file_all_can_use_it(tmp_path):

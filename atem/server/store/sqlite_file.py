@@ -1,7 +1,7 @@
 """The SQLite file of a store: where it is, its tables, and how it is opened.
 
 Rules: the file is its user's alone to read. Several servers may open it, or make
-it, at the same moment. A file of an earlier version is brought up to date.
+it, at the same moment.
 """
 
 from __future__ import annotations
@@ -16,43 +16,39 @@ from typing import Final
 from ...errors import OptionError
 
 BUSY_SECONDS: Final = 30.0
-VERSION: Final = 2
-SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS records (
-    put INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL, id TEXT NOT NULL,
-    created REAL NOT NULL, open INTEGER NOT NULL, touched REAL NOT NULL, body BLOB NOT NULL,
-    owner TEXT NOT NULL DEFAULT '', version INTEGER NOT NULL DEFAULT 1,
-    until REAL NOT NULL DEFAULT 0, ending INTEGER NOT NULL DEFAULT 0,
-    UNIQUE (tenant, id));
-CREATE INDEX IF NOT EXISTS records_created ON records (created);
-CREATE INDEX IF NOT EXISTS records_open ON records (open) WHERE open;
-CREATE TABLE IF NOT EXISTS items (
-    tenant TEXT NOT NULL, item TEXT NOT NULL, id TEXT NOT NULL,
-    PRIMARY KEY (tenant, item)) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS items_record ON items (tenant, id);
-CREATE TABLE IF NOT EXISTS events (
-    tenant TEXT NOT NULL, id TEXT NOT NULL, number INTEGER NOT NULL, body BLOB NOT NULL,
-    PRIMARY KEY (tenant, id, number)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS total (bytes INTEGER NOT NULL);
-INSERT INTO total SELECT 0 WHERE NOT EXISTS (SELECT * FROM total);
-"""
-FROM_1: Final = """
-ALTER TABLE records ADD COLUMN owner TEXT NOT NULL DEFAULT '';
-ALTER TABLE records ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
-ALTER TABLE records ADD COLUMN until REAL NOT NULL DEFAULT 0;
-ALTER TABLE records ADD COLUMN ending INTEGER NOT NULL DEFAULT 0;
-"""
-# The total is kept by the database itself, whichever statement writes or drops a row.
-TRIGGERS: Final = """
-CREATE TRIGGER IF NOT EXISTS records_in AFTER INSERT ON records
-    BEGIN UPDATE total SET bytes = bytes + length(new.body); END;
-CREATE TRIGGER IF NOT EXISTS records_out AFTER DELETE ON records
-    BEGIN UPDATE total SET bytes = bytes - length(old.body); END;
-CREATE TRIGGER IF NOT EXISTS events_in AFTER INSERT ON events
-    BEGIN UPDATE total SET bytes = bytes + length(new.body); END;
-CREATE TRIGGER IF NOT EXISTS events_out AFTER DELETE ON events
-    BEGIN UPDATE total SET bytes = bytes - length(old.body); END;
-"""
+VERSION: Final = 1
+SCHEMA: Final = (
+    """
+    CREATE TABLE IF NOT EXISTS records (
+        put INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL, id TEXT NOT NULL,
+        created REAL NOT NULL, open INTEGER NOT NULL, touched REAL NOT NULL, body BLOB NOT NULL,
+        owner TEXT NOT NULL, version INTEGER NOT NULL, until REAL NOT NULL, ending INTEGER NOT NULL,
+        UNIQUE (tenant, id))
+    """,
+    "CREATE INDEX IF NOT EXISTS records_created ON records (created)",
+    "CREATE INDEX IF NOT EXISTS records_open ON records (open) WHERE open",
+    """
+    CREATE TABLE IF NOT EXISTS items (
+        tenant TEXT NOT NULL, item TEXT NOT NULL, id TEXT NOT NULL,
+        PRIMARY KEY (tenant, item)) WITHOUT ROWID
+    """,
+    "CREATE INDEX IF NOT EXISTS items_record ON items (tenant, id)",
+    """
+    CREATE TABLE IF NOT EXISTS events (
+        tenant TEXT NOT NULL, id TEXT NOT NULL, number INTEGER NOT NULL, body BLOB NOT NULL,
+        PRIMARY KEY (tenant, id, number)) WITHOUT ROWID
+    """,
+    "CREATE TABLE IF NOT EXISTS total (bytes INTEGER NOT NULL)",
+    "INSERT INTO total SELECT 0 WHERE NOT EXISTS (SELECT * FROM total)",
+    *(
+        # Kept by the database itself, whichever statement writes or drops a row.
+        f"CREATE TRIGGER IF NOT EXISTS {table}_{event} AFTER {event} ON {table} "  # noqa: S608
+        f"BEGIN UPDATE total SET bytes = bytes {change}; END"
+        for table in ("records", "events")
+        for event, change in (("INSERT", "+ length(new.body)"), ("DELETE", "- length(old.body)"))
+    ),
+    f"PRAGMA user_version = {VERSION}",
+)
 
 
 def default_path() -> Path:
@@ -85,8 +81,7 @@ def _prepare(file: sqlite3.Connection, path: Path) -> None:
         (version,) = file.execute("PRAGMA user_version").fetchone()
         if version > VERSION:
             raise OptionError(f"store_path={str(path)!r} was written by a later version of atem")
-        steps = (FROM_1 if version == 1 else "") + SCHEMA + TRIGGERS
-        for statement in _statements(steps + f"PRAGMA user_version = {VERSION};"):
+        for statement in SCHEMA:
             file.execute(statement)
 
 
@@ -102,14 +97,3 @@ def _use_log(file: sqlite3.Connection) -> None:
             time.sleep(0.01)
         else:
             return
-
-
-def _statements(script: str) -> list[str]:
-    """The statements of a script; ``executescript`` would end the transaction."""
-    statements, lines = [], ""
-    for line in script.splitlines():
-        lines += line + "\n"
-        if sqlite3.complete_statement(lines):
-            statements.append(lines)
-            lines = ""
-    return statements
