@@ -16,6 +16,7 @@ from atem.testing.scripted import ScriptedEngine
 from tests.responses.output.contract import check
 from tests.responses.output.writing import (
     EOT,
+    FORMAT,
     PATCH,
     READ,
     TOOLS,
@@ -36,15 +37,6 @@ HI = said("Hi.", end=EOT)
 READS = called(invoke("read", path="a"))
 WRONG = called(invoke("write", path="a"), to="write")
 STRICT = {**READ, "strict": True}
-SCHEMA = {
-    "type": "object",
-    "properties": {"a": {"type": "integer"}},
-    "required": ["a"],
-    "additionalProperties": False,
-}
-FORMAT = {
-    "text": {"format": {"type": "json_schema", "name": "n", "strict": True, "schema": SCHEMA}}
-}
 
 
 class Failing(ScriptedEngine):

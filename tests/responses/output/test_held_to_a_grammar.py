@@ -9,8 +9,7 @@ from atem.responses.answer import answer, new_builder
 from atem.responses.request import from_request
 from atem.testing.scripted import ScriptedEngine
 from tests.responses.output.contract import check
-from tests.responses.output.test_answer import FORMAT
-from tests.responses.output.writing import EOT, READ, called, invoke, said, thought, turn
+from tests.responses.output.writing import EOT, FORMAT, READ, called, invoke, said, thought, turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,7 @@ from hypothesis import given
 import atem
 from atem.responses.items import to_items
 from atem.responses.tools import ClientTools
-from tests.responses.output.test_invariants import REASONS, TURNS
+from tests.responses.output.drawing import REASONS, TURNS
 from tests.responses.output.writing import (
     EOT,
     TOOLS,

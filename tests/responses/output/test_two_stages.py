@@ -12,7 +12,7 @@ from atem.responses.tools import ClientTools
 from tests.parser.folding import examples
 from tests.parser.strategies import soups, turns
 from tests.parser.wire_cases import EVERY_CASE, reason
-from tests.responses.output.test_invariants import REASONS, TURNS
+from tests.responses.output.drawing import REASONS, TURNS
 from tests.responses.output.writing import TOOLS as OWN
 from tests.responses.output.writing import counted
 

@@ -21,6 +21,15 @@ Events = list[dict[str, Any]]
 NEXT = "<|start|>assistant"
 EOM, EOT = "<|eom|>", "<|eot|>"
 
+A_NUMBER = {
+    "type": "object",
+    "properties": {"a": {"type": "integer"}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+FORMAT = {
+    "text": {"format": {"type": "json_schema", "name": "n", "strict": True, "schema": A_NUMBER}}
+}
 READ = {
     "type": "function",
     "name": "read",
