@@ -37,7 +37,7 @@ def record(
         raise bad_value("items", f"A conversation has at most {MOST} items.")
     body = {"conversation": about, "items": list(items)}
     ids = tuple(dict.fromkeys(item["id"] for item in items if item.get("id")))
-    return Record(tenant, about["id"], time.time(), body, item_ids=ids, version=version)
+    return Record(tenant, about["id"], body, item_ids=ids, version=version)
 
 
 def begun(metadata: Any) -> dict[str, Any]:

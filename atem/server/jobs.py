@@ -119,7 +119,7 @@ class Job:
         """Store ``response`` and ``events`` in one step; whether this server still held it."""
         record = replace(record_of(self.reply, response), version=self._version)
         if not _is_last(events[-1]):
-            record = replace(record, open=True, owner=self.service.owner)
+            record = replace(record, owner=self.service.owner)
         version = await self.service.store.put(record, events) or await self._found(record)
         if version:
             self.response, self._version = response, version
@@ -128,7 +128,7 @@ class Job:
     async def _found(self, record: Record) -> int:
         """The version under which ``record`` is stored after all: an answer may have been lost."""
         found = await self.service.store.get(*self.key)
-        same = found is not None and _lasting(found) == _lasting(record)
+        same = found is not None and replace(found, version=record.version) == record
         return found.version if found is not None and same else 0
 
     async def _patiently(self, step: Callable[[], Awaitable[T]]) -> T:
@@ -145,11 +145,6 @@ class Job:
 
 def _is_last(event: Event) -> bool:
     return event["type"] in TERMINAL
-
-
-def _lasting(record: Record) -> Record:
-    """What two tries to store the same have in common."""
-    return replace(record, created=0.0, version=0)
 
 
 def _queued(response: dict[str, Any]) -> dict[str, Any]:

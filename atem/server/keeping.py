@@ -7,7 +7,6 @@ gap. Source: responses.md 1.10.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, Final
 
 from ..responses.faults import bad_value, not_found, previous_not_found
@@ -36,7 +35,6 @@ def record_of(reply: Reply, response: dict[str, Any]) -> Record:
     return Record(
         reply.tenant,
         reply.id,
-        time.time(),
         body,
         item_ids=_ids([*reply.ask.items, *response["output"]]),
     )

@@ -85,4 +85,4 @@ async def _close(store: Store, record: Record) -> None:
     response = {**record.body["response"], "status": "failed", "error": ABANDONED}
     last = {"type": "response.failed", "sequence_number": number + 1, "response": response}
     body = {**record.body, "response": response}
-    await store.put(replace(record, open=False, owner="", body=body), [last])
+    await store.put(replace(record, owner="", body=body), [last])

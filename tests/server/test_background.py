@@ -161,7 +161,7 @@ def test_after_a_crash_what_was_open_has_failed_and_keeps_the_items_that_were_do
 
     async def crash():
         store = SQLiteStore(tmp_path / "s.db", clock=lambda: time.time() - 60)
-        await store.put(Record("", "resp_1", time.time(), body, open=True, owner="gone"))
+        await store.put(Record("", "resp_1", body, owner="gone"))
         await store.append_events("", "resp_1", log, "gone")
         await store.close()
 

@@ -26,7 +26,7 @@ PASSWORD = "verysecret"
 
 
 def record(name, **fields):
-    return Record("t", name, 1000.0, fields.pop("body", {"name": name}), **fields)
+    return Record("t", name, fields.pop("body", {"name": name}), **fields)
 
 
 def several(stores, scenario):
@@ -56,7 +56,7 @@ def test_stores_that_begin_at_once_in_an_empty_database_share_what_they_keep(dat
 
 def test_stores_of_two_names_see_nothing_of_each_other(database):
     async def scenario(one, other):
-        await one.put(record("a", open=True, item_ids=("m",)))
+        await one.put(record("a", owner="me", item_ids=("m",)))
         seen = await other.get("t", "a"), await other.find("t", "m"), await other.take_over("me")
         return seen, await other.size()
 
@@ -70,9 +70,8 @@ def test_the_bound_and_the_count_hold_when_several_stores_write_at_once(database
 
     async def write(store, letter):
         for number in range(20):
-            await store.put(record(f"{letter}{number}", body={"text": f"{number**80:x}"}))
-            event = {"sequence_number": 0, "text": "x"}
-            await store.append_events("t", f"{letter}{number}", [event])
+            made = record(f"{letter}{number}", body={"text": f"{number**80:x}"})
+            await store.put(made, [{"sequence_number": 0, "text": "x"}])
 
     async def scenario(*stores):
         await asyncio.gather(*map(write, stores, "abcd"))
@@ -93,10 +92,11 @@ def test_the_bound_and_the_count_hold_when_several_stores_write_at_once(database
 def calls(store, draw):
     """Any call, at random."""
     key, owner = f"r{draw.randrange(9)}", f"o{draw.randrange(3)}"
+    holder = owner if draw.random() < 0.5 else ""
     events = [{"sequence_number": draw.randrange(99)}]
     items = tuple(f"i{draw.randrange(9)}" for _ in range(3))
     body = {"text": "y" * draw.randrange(500)}
-    made = record(key, body=body, open=draw.random() < 0.5, owner=owner, item_ids=items)
+    made = record(key, body=body, owner=holder, item_ids=items)
 
     async def put():
         found = await store.get("t", key)
@@ -148,7 +148,7 @@ def test_once_a_record_is_taken_over_its_log_grows_by_no_one_elses_hand(database
     async def scenario(mine, yours):
         grown = []
         for _ in range(25):
-            await mine.put(record("a", open=True, owner="me"))
+            await mine.put(record("a", owner="me"))
             writing = [asyncio.ensure_future(write(mine)) for _ in range(4)]
             await asyncio.sleep(0.005)
             now[0] += 2
@@ -249,7 +249,7 @@ def test_every_text_is_an_id_and_no_two_are_the_same(database):
 
     async def scenario(store):
         for number, (tenant, name) in enumerate(keys):
-            await store.put(Record(tenant, name, 1000.0, {"n": number}, item_ids=(name,)))
+            await store.put(Record(tenant, name, {"n": number}, item_ids=(name,)))
         got = [await store.get(*key) for key in keys]
         found = [await store.find(*key) for key in keys]
         return got, found
@@ -351,7 +351,7 @@ def test_nothing_is_added_to_a_log_behind_a_change_of_hands_that_has_begun(postg
     name = postgres.name()
 
     async def scenario(store):
-        await store.put(record("a", open=True, owner="me"))
+        await store.put(record("a", owner="me"))
         other = await asyncpg.connect(postgres.url, server_settings={"search_path": name})
         async with other.transaction():
             await other.execute("UPDATE records SET owner = 'you'")
@@ -395,8 +395,8 @@ def test_redis_itself_forgets_what_nobody_drops_and_then_it_is_not_counted_any_m
         return {key.decode(): await store._redis.ttl(key) for key in keys}
 
     async def scenario(store):
-        await store.put(record("a", open=True, item_ids=("m",)))
-        await store.append_events("t", "a", [{"sequence_number": 0}])
+        await store.put(record("a", owner="me", item_ids=("m",)))
+        await store.append_events("t", "a", [{"sequence_number": 0}], "me")
         before = await lives(store)
         version = (await store.get("t", "a")).version
         await store.put(record("a", item_ids=("m",), version=version))

@@ -217,7 +217,7 @@ def test_what_a_dead_server_left_is_closed_once_by_whoever_sees_it(tmp_path):
 
     async def die():
         store = SQLiteStore(path, Bounds(lease_seconds=1.2))
-        record = Record("", "resp_1", time.time(), body, open=True, owner="dead")
+        record = Record("", "resp_1", body, owner="dead")
         await store.put(record, [first])
         await store.close()
 

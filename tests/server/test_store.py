@@ -73,8 +73,8 @@ def run_all(stores, scenario):
     return asyncio.run(whole())
 
 
-def record(name, tenant="t", created=1000.0, **fields):
-    return Record(tenant, name, created, fields.pop("body", {"name": name}), **fields)
+def record(name, tenant="t", **fields):
+    return Record(tenant, name, fields.pop("body", {"name": name}), **fields)
 
 
 async def put_over(store, record):
@@ -88,7 +88,7 @@ def events(*numbers):
 
 
 def test_a_record_comes_back_as_it_was_put(make):
-    kept = record("a", body={"text": "é\ud800", "list": [1, None]}, open=True, item_ids=("m",))
+    kept = record("a", body={"text": "é\ud800", "list": [1, None]}, owner="me", item_ids=("m",))
 
     async def scenario(store):
         await store.put(kept)
@@ -110,8 +110,8 @@ def test_a_change_of_what_was_put_or_got_changes_nothing_in_the_store(make):
 
 def test_a_second_put_replaces_the_record_and_keeps_its_log(make):
     async def scenario(store):
-        await store.put(record("a", open=True))
-        await store.append_events("t", "a", events(0))
+        await store.put(record("a", owner="me"))
+        await store.append_events("t", "a", events(0), "me")
         await put_over(store, record("a", body={"new": True}))
         return (await store.get("t", "a")).body, await store.read_events("t", "a", -1)
 
@@ -120,8 +120,7 @@ def test_a_second_put_replaces_the_record_and_keeps_its_log(make):
 
 def test_another_tenant_sees_and_deletes_nothing(make):
     async def scenario(store):
-        await store.put(record("a", item_ids=("m",)))
-        await store.append_events("t", "a", events(0))
+        await store.put(record("a", item_ids=("m",)), events(0))
         return (
             await store.get("u", "a"),
             await store.find("u", "m"),
@@ -155,9 +154,9 @@ def test_an_item_of_two_records_is_found_in_the_later_one(make):
 
 def test_events_are_read_in_order_after_a_number_and_up_to_a_limit(make):
     async def scenario(store):
-        await store.put(record("a", open=True))
-        await store.append_events("t", "a", events(0, 1))
-        await store.append_events("t", "a", events(2, 3, 10))
+        await store.put(record("a", owner="me"))
+        await store.append_events("t", "a", events(0, 1), "me")
+        await store.append_events("t", "a", events(2, 3, 10), "me")
         return [
             [event["sequence_number"] for event in await store.read_events("t", "a", *bounds)]
             for bounds in ((-1,), (0,), (1, 2), (10,))
@@ -168,34 +167,35 @@ def test_events_are_read_in_order_after_a_number_and_up_to_a_limit(make):
 
 def test_events_of_a_deleted_record_are_gone_and_none_can_be_added(make):
     async def scenario(store):
-        await store.put(record("a"))
-        await store.append_events("t", "a", events(0))
+        await store.put(record("a", owner="me"), events(0))
         await store.delete("t", "a")
-        await store.append_events("t", "a", events(1))
+        await store.append_events("t", "a", events(1), "me")
         await store.put(record("a"))
         return await store.read_events("t", "a", -1)
 
     assert run(make(), scenario) == []
 
 
-def test_age_is_counted_from_creation_and_spares_what_is_open(make, clock):
+def test_age_is_counted_from_the_last_put_and_spares_what_is_open(make, clock):
     async def scenario(store):
-        await store.put(record("old"))
-        await store.put(record("open", open=True))
-        await store.put(record("young", created=1005.0))
-        clock.now = 1010.0
+        for name in ("old", "again"):
+            await store.put(record(name))
+        await store.put(record("open", owner="me"))
+        clock.now += 5
+        await store.put(record("young"))
+        await put_over(store, record("again"))
+        clock.now += 5
         await store.expire()
-        return [name for name in ("old", "open", "young") if await store.get("t", name)]
+        names = ("old", "again", "open", "young")
+        return [name for name in names if await store.get("t", name)]
 
-    assert run(make(seconds=10), scenario) == ["open", "young"]
+    assert run(make(seconds=10), scenario) == ["again", "open", "young"]
 
 
 def test_a_log_ends_some_time_after_its_record_was_closed(make, clock):
     async def scenario(store):
-        await store.put(record("a"))
-        await store.put(record("b", open=True))
-        for name in "ab":
-            await store.append_events("t", name, events(0))
+        await store.put(record("a"), events(0))
+        await store.put(record("b", owner="me"), events(0))
         clock.now += 61
         await store.expire()
         return [len(await store.read_events("t", name, -1)) for name in "ab"]
@@ -203,9 +203,10 @@ def test_a_log_ends_some_time_after_its_record_was_closed(make, clock):
     assert run(make(log_seconds=60), scenario) == [0, 1]
 
 
-def test_bytes_are_bounded_and_the_oldest_go_first(make):
+def test_bytes_are_bounded_and_the_oldest_go_first(make, clock):
     async def scenario(store):
         for number in range(20):
+            clock.now += 1
             await store.put(record(f"{number}", body={"text": f"{number**80:x}"}))
         left = [number for number in range(20) if await store.get("t", f"{number}")]
         return left, await store.size()
@@ -218,7 +219,7 @@ def test_bytes_are_bounded_and_the_oldest_go_first(make):
 
 def test_what_is_open_and_what_was_just_put_is_never_dropped_for_room(make):
     async def scenario(store):
-        await store.put(record("open", open=True))
+        await store.put(record("open", owner="me"))
         await store.put(record("closed"))
         await store.put(record("last"))
         return [name for name in ("open", "closed", "last") if await store.get("t", name)]
@@ -229,9 +230,9 @@ def test_what_is_open_and_what_was_just_put_is_never_dropped_for_room(make):
 def test_the_size_counts_records_and_logs_and_is_nothing_once_all_is_deleted(make):
     async def scenario(store):
         empty = await store.size()
-        await store.put(record("a"))
+        await store.put(record("a", owner="me"))
         alone = await store.size()
-        await store.append_events("t", "a", events(0, 1))
+        await store.append_events("t", "a", events(0, 1), "me")
         both = await store.size()
         await put_over(store, record("a"))
         again = await store.size()
@@ -270,8 +271,8 @@ def test_a_put_of_what_was_put_again_or_deleted_does_nothing(make):
 
 def test_a_put_adds_its_events_in_the_same_step_and_changes_the_items(make):
     async def scenario(store):
-        version = await store.put(record("a", open=True, item_ids=("m",)), events(0, 1))
-        await store.append_events("t", "a", events(2))
+        version = await store.put(record("a", owner="me", item_ids=("m",)), events(0, 1))
+        await store.append_events("t", "a", events(2), "me")
         await store.put(record("a", version=version, item_ids=("m", "n")), events(3))
         found = (await store.find("t", "n")).id, (await store.get("t", "a")).open
         return found, await store.read_events("t", "a", -1)
@@ -299,12 +300,12 @@ def test_of_many_puts_at_once_one_is_done_each_time_and_nothing_is_lost(several)
 
 def test_only_the_owner_adds_to_a_log(make):
     async def scenario(store):
-        await store.put(record("a", open=True, owner="me"))
+        await store.put(record("a", owner="me"))
         mine = await store.append_events("t", "a", events(0), "me")
         others = [await store.append_events("t", "a", events(1), who) for who in ("you", "")]
         await put_over(store, record("a"))
         late = await store.append_events("t", "a", events(2), "me")
-        none = await store.append_events("t", "b", events(0))
+        none = await store.append_events("t", "b", events(0), "me")
         return mine, others, late, none, await store.read_events("t", "a", -1)
 
     assert run(make(), scenario) == (True, [False, False], False, False, events(0))
@@ -312,8 +313,8 @@ def test_only_the_owner_adds_to_a_log(make):
 
 def test_what_is_held_is_not_taken_over_before_its_lease_has_run_out(make, clock):
     async def scenario(store):
-        await store.put(record("a", open=True, owner="me", item_ids=("m",)))
-        await store.put(record("b", tenant="u", open=True))
+        await store.put(record("a", owner="me", item_ids=("m",)))
+        await store.put(record("b", tenant="u", owner="me"))
         await store.put(record("c"))
         clock.now += 9
         early = await store.take_over("you")
@@ -331,7 +332,7 @@ def test_what_is_held_is_not_taken_over_before_its_lease_has_run_out(make, clock
 
 def test_whoever_lost_a_record_can_not_write_it_any_more(make, clock):
     async def scenario(store):
-        version = await store.put(record("a", open=True, owner="me"), events(0))
+        version = await store.put(record("a", owner="me"), events(0))
         clock.now += 10
         (taken,) = await store.take_over("you")
         kept = record("a", body={"text": "late"}, version=version)
@@ -349,7 +350,7 @@ def test_whoever_lost_a_record_can_not_write_it_any_more(make, clock):
 def test_each_record_is_taken_over_by_one_alone(several, clock):
     async def scenario(stores):
         for number in range(20):
-            await stores[0].put(record(f"{number}", open=True))
+            await stores[0].put(record(f"{number}", owner="me"))
         clock.now += 100
         taken = await asyncio.gather(*(s.take_over(f"{n}") for n, s in enumerate(stores)))
         return sorted(int(each.id) for found in taken for each in found)
@@ -359,9 +360,9 @@ def test_each_record_is_taken_over_by_one_alone(several, clock):
 
 def test_an_end_that_is_asked_for_is_told_to_the_owner_of_an_open_record(make):
     async def scenario(store):
-        await store.put(record("a", open=True, owner="me"))
-        await store.put(record("b", open=True, owner="me"))
-        await store.put(record("c", open=True, owner="you"))
+        await store.put(record("a", owner="me"))
+        await store.put(record("b", owner="me"))
+        await store.put(record("c", owner="you"))
         await store.put(record("d"))
         keys = [("t", name) for name in "abcde"]
         asked = [await store.cancel(*key) for key in keys[:1] + keys[3:]]
@@ -372,11 +373,11 @@ def test_an_end_that_is_asked_for_is_told_to_the_owner_of_an_open_record(make):
 
 def test_an_end_that_was_asked_for_is_asked_for_as_long_as_the_record_stays_open(make):
     async def scenario(store):
-        version = await store.put(record("a", open=True, owner="me"))
+        version = await store.put(record("a", owner="me"))
         await store.cancel("t", "a")
-        await store.put(record("a", open=True, owner="me", version=version))
+        await store.put(record("a", owner="me", version=version))
         first = await store.renew("me", [("t", "a")])
-        for again in (record("a"), record("a", open=True, owner="me")):
+        for again in (record("a"), record("a", owner="me")):
             await put_over(store, again)
         return [*first.values(), *(await store.renew("me", [("t", "a")])).values()]
 
@@ -385,10 +386,10 @@ def test_an_end_that_was_asked_for_is_asked_for_as_long_as_the_record_stays_open
 
 def test_a_change_of_a_record_or_its_log_is_told_to_whoever_looked_before(make):
     async def scenario(store):
-        version = await store.put(record("a", open=True))
+        version = await store.put(record("a", owner="me"))
         told = []
         for change in (
-            lambda: store.append_events("t", "a", events(0)),
+            lambda: store.append_events("t", "a", events(0), "me"),
             lambda: store.put(record("a", version=version), events(1)),
             lambda: store.delete("t", "a"),
         ):
@@ -406,9 +407,9 @@ def test_a_change_of_a_record_or_its_log_is_told_to_whoever_looked_before(make):
 def test_a_reader_that_polls_sees_what_another_store_has_written(several):
     async def scenario(stores):
         writer, reader = stores
-        await writer.put(record("a", open=True))
+        await writer.put(record("a", owner="me"))
         growth = reader.growth("t", "a")
-        await writer.append_events("t", "a", events(0))
+        await writer.append_events("t", "a", events(0), "me")
         try:
             async with asyncio.timeout(reader.poll):
                 await growth.wait()
@@ -432,8 +433,7 @@ def test_sqlite_keeps_everything_over_a_restart_in_a_file_of_its_user_alone(tmp_
     path = tmp_path / "folder" / "store.db"
 
     async def write(store):
-        await store.put(record("a", item_ids=("m",)))
-        await store.append_events("t", "a", events(0))
+        await store.put(record("a", item_ids=("m",)), events(0))
 
     async def read(store):
         return (await store.find("t", "m")).id, await store.read_events("t", "a", -1)

@@ -28,7 +28,7 @@ Key: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much is kept: ``seconds`` from creation, ``bytes`` of all records and logs at rest.
+    """How much is kept: ``seconds`` from the last ``put``, ``bytes`` of all records and logs.
 
     ``log_seconds`` is how long an event log is kept after its record was closed,
     ``lease_seconds`` how long an owner may say nothing.
@@ -65,7 +65,7 @@ class Store(Protocol):
         """Drop the record and its log."""
 
     async def append_events(
-        self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str = ""
+        self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str
     ) -> bool:
         """Add ``events`` to the log of the record, by their ``sequence_number``.
 

@@ -101,7 +101,7 @@ class MemoryStore:
         self._growth.tell((tenant, record_id))
 
     async def append_events(
-        self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str = ""
+        self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str
     ) -> bool:
         """See :class:`~atem.server.store.Store`."""
         kept = self._kept.get((tenant, record_id))
@@ -163,7 +163,7 @@ class MemoryStore:
         for key, kept in list(self._kept.items()):
             if kept.record.open:
                 continue
-            if kept.record.created <= oldest:
+            if kept.touched <= oldest:
                 self._drop(key)
             elif kept.touched < silent:
                 self._grow(kept, -sum(map(len, kept.events.values())))

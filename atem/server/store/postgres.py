@@ -104,7 +104,7 @@ class PostgresStore:
         self._growth.tell((tenant, record_id))
 
     async def append_events(
-        self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str = ""
+        self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str
     ) -> bool:
         """See :class:`~atem.server.store.Store`."""
         row = (*_keys(tenant, record_id), owner, *_columns(events))
@@ -173,8 +173,8 @@ class PostgresStore:
         now = self._clock()
         packed = pack([record.tenant, record.id, record.body, record.item_ids])
         items = [key_of(item) for item in record.item_ids]
-        lease = (record.open, record.owner, now + self._bounds.lease_seconds)
-        return (*_keys(record.tenant, record.id), record.created, now, *lease, packed, items)
+        lease = (now, record.owner, now + self._bounds.lease_seconds)
+        return (*_keys(record.tenant, record.id), *lease, packed, items)
 
     async def _one(self, query: str, tenant: str, name: str) -> Record | None:
         async with self._connection() as connection:
@@ -236,6 +236,6 @@ def _columns(events: Sequence[dict[str, Any]]) -> tuple[list[int], list[bytes]]:
 
 
 def _record(row: Any) -> Record:
-    created, is_open, owner, version, packed = row
+    owner, version, packed = row
     tenant, record_id, body, items = unpack(packed)
-    return Record(tenant, record_id, created, body, is_open, tuple(items), owner, version)
+    return Record(tenant, record_id, body, tuple(items), owner, version)

@@ -14,13 +14,11 @@ SCHEMA: Final = """
 CREATE SEQUENCE put;
 CREATE TABLE records (
     tenant text NOT NULL, id text NOT NULL, put bigint NOT NULL DEFAULT nextval('put'),
-    created double precision NOT NULL, touched double precision NOT NULL,
-    open boolean NOT NULL, owner text NOT NULL, until double precision NOT NULL,
+    touched double precision NOT NULL, owner text NOT NULL, until double precision NOT NULL,
     ending boolean NOT NULL DEFAULT false, body bytea NOT NULL, items text[] NOT NULL,
     PRIMARY KEY (tenant, id));
-CREATE INDEX records_put ON records (put) WHERE NOT open;
-CREATE INDEX records_created ON records (created) WHERE NOT open;
-CREATE INDEX records_until ON records (until) WHERE open;
+CREATE INDEX records_touched ON records (touched) WHERE owner = '';
+CREATE INDEX records_until ON records (until) WHERE owner <> '';
 CREATE INDEX records_items ON records USING gin (items);
 CREATE TABLE events (
     tenant text NOT NULL, id text NOT NULL, number bigint NOT NULL, body bytea NOT NULL,
@@ -62,8 +60,8 @@ BEGIN
         WHILE (SELECT sum(bytes) FROM total) > most LOOP
             DELETE FROM records WHERE (tenant, id) IN (
                 SELECT tenant, id FROM records
-                WHERE NOT open AND (tenant, id) <> (of_tenant, of_id)
-                ORDER BY put LIMIT 1 FOR UPDATE SKIP LOCKED);
+                WHERE owner = '' AND (tenant, id) <> (of_tenant, of_id)
+                ORDER BY touched LIMIT 1 FOR UPDATE SKIP LOCKED);
             EXIT WHEN NOT FOUND;
         END LOOP;
     END IF;
@@ -78,31 +76,31 @@ RETURNING tenant, id, put),
 logged AS (
     INSERT INTO events
     SELECT tenant, id, number, event
-    FROM kept, unnest($10::bigint[], $11::bytea[]) AS new (number, event)
+    FROM kept, unnest($8::bigint[], $9::bytea[]) AS new (number, event)
     ON CONFLICT DO NOTHING)
 SELECT put FROM kept
 """
 PUT_NEW: Final = f"""
 WITH kept AS (
-    INSERT INTO records (tenant, id, created, touched, open, owner, until, body, items)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+    INSERT INTO records (tenant, id, touched, owner, until, body, items)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT (tenant, id) DO NOTHING
 {LOGGED}
 """  # noqa: S608 (constants)
 PUT: Final = f"""
 WITH kept AS (
     UPDATE records SET
-        put = nextval('put'), created = $3, touched = $4, open = $5, owner = $6, until = $7,
-        ending = ending AND $5, body = $8, items = $9
-    WHERE tenant = $1 AND id = $2 AND put = $12
+        put = nextval('put'), touched = $3, owner = $4, until = $5,
+        ending = ending AND $4 <> '', body = $6, items = $7
+    WHERE tenant = $1 AND id = $2 AND put = $10
 {LOGGED}
 """  # noqa: S608 (constants)
 GET: Final = """
-SELECT created, open, owner, put, body FROM records
+SELECT owner, put, body FROM records
 WHERE tenant = $1 AND id = $2
 """
 FIND: Final = """
-SELECT created, open, owner, put, body FROM records
+SELECT owner, put, body FROM records
 WHERE tenant = $1 AND items @> ARRAY[$2::text]
 ORDER BY put DESC LIMIT 1
 """
@@ -130,27 +128,27 @@ RENEW: Final = """
 WITH held AS (
     SELECT tenant, id FROM records
     JOIN unnest($3::text[], $4::text[]) AS wanted (tenant, id) USING (tenant, id)
-    WHERE open AND owner = $1 ORDER BY tenant, id FOR NO KEY UPDATE OF records)
+    WHERE owner = $1 ORDER BY tenant, id FOR NO KEY UPDATE OF records)
 UPDATE records SET until = $2
 FROM held WHERE (records.tenant, records.id) = (held.tenant, held.id)
 RETURNING records.tenant, records.id, ending
 """
 CANCEL: Final = """
-UPDATE records SET ending = true WHERE tenant = $1 AND id = $2 AND open RETURNING true
+UPDATE records SET ending = true WHERE tenant = $1 AND id = $2 AND owner <> '' RETURNING true
 """
 TAKE_OVER: Final = """
 WITH late AS (
     SELECT tenant, id FROM records
-    WHERE open AND until <= $2 ORDER BY tenant, id FOR NO KEY UPDATE)
+    WHERE owner <> '' AND until <= $2 ORDER BY tenant, id FOR NO KEY UPDATE)
 UPDATE records SET owner = $1, until = $3, put = nextval('put')
 FROM late WHERE (records.tenant, records.id) = (late.tenant, late.id)
-RETURNING created, open, owner, put, body
+RETURNING owner, put, body
 """
 EXPIRE: Final = """
 DELETE FROM records WHERE (tenant, id) IN (
-    SELECT tenant, id FROM records WHERE NOT open AND created <= $1 FOR UPDATE SKIP LOCKED)
+    SELECT tenant, id FROM records WHERE owner = '' AND touched <= $1 FOR UPDATE SKIP LOCKED)
 """
 EXPIRE_LOGS: Final = """
 DELETE FROM events USING records
-WHERE (events.tenant, events.id) = (records.tenant, records.id) AND NOT open AND touched < $1
+WHERE (events.tenant, events.id) = (records.tenant, records.id) AND owner = '' AND touched < $1
 """

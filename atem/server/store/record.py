@@ -20,20 +20,22 @@ FORM: Final = b"\x01"
 class Record:
     """A response, or another thing that clients name by an id.
 
-    ``open`` says that somebody is still writing it, who is ``owner``: it is
-    neither dropped for room nor for age. ``item_ids`` are the items in ``body``,
-    by which it is found. ``created`` is in seconds. ``version`` is the store's:
-    a record that it gave has one above 0.
+    ``item_ids`` are the items in ``body``, by which it is found. ``owner`` is who
+    still writes it, if somebody does. ``version`` is the store's: a record that it
+    gave has one above 0.
     """
 
     tenant: str
     id: str
-    created: float
     body: dict[str, Any]
-    open: bool = False
     item_ids: tuple[str, ...] = ()
     owner: str = ""
     version: int = 0
+
+    @property
+    def open(self) -> bool:
+        """Whether it is still written: then it is neither dropped for room nor for age."""
+        return self.owner != ""
 
 
 def pack(value: Any) -> bytes:

@@ -30,7 +30,7 @@ GRACE: Final = 86400.0
 PAGE: Final = 500
 """Records that one script drops; others wait for it."""
 
-FIELDS: Final = ("created", "open", "owner", "version", "body")
+FIELDS: Final = ("owner", "version", "body")
 
 
 class RedisStore:
@@ -74,15 +74,13 @@ class RedisStore:
             "put",
             _member(record.tenant, record.id),
             record.version,
-            record.created,
-            int(record.open),
             record.owner,
             pack([record.tenant, record.id, record.body, record.item_ids]),
             " ".join(_member(record.tenant, item) for item in record.item_ids),
             now,
             now + bounds.lease_seconds,
             bounds.bytes,
-            _milliseconds(max(record.created + bounds.seconds - now, 0)),
+            _milliseconds(bounds.seconds),
             _milliseconds(bounds.log_seconds),
             *_pairs(events),
         )
@@ -106,12 +104,11 @@ class RedisStore:
         self._growth.tell((tenant, record_id))
 
     async def append_events(
-        self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str = ""
+        self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str
     ) -> bool:
         """See :class:`~atem.server.store.Store`."""
-        times = (self._clock(), _milliseconds(self._bounds.log_seconds))
         member = _member(tenant, record_id)
-        done = await self._run("append", member, owner, *times, *_pairs(events))
+        done = await self._run("append", member, owner, *_pairs(events))
         self._growth.tell((tenant, record_id))
         return bool(done)
 
@@ -190,10 +187,9 @@ def _pairs(events: Sequence[dict[str, Any]]) -> list[Any]:
 
 
 def _record(row: Sequence[bytes]) -> Record:
-    created, is_open, owner, version, packed = row
+    owner, version, packed = row
     tenant, record_id, body, items = unpack(packed)
-    about = (is_open == b"1", tuple(items), owner.decode(), int(version))
-    return Record(tenant, record_id, float(created), body, *about)
+    return Record(tenant, record_id, body, tuple(items), owner.decode(), int(version))
 
 
 def _milliseconds(seconds: float) -> int:

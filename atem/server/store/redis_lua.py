@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Final
 
 # KEYS[1] is the name before all keys. A member is "tenant:id". Of a record there are
-#   record:MEMBER   hash: created, open, owner, version, ending, body, items (spaces between)
+#   record:MEMBER   hash: owner (of an open one), version, ending, body, items (spaces between)
 #   log:MEMBER      stream: the event of number N is N+1-0
 #   item:TENANT:ID  the member that was last put with this item
 # and of all together
 #   put, bytes      counters
 #   sizes, logs     hashes: bytes of each record, of each log
 #   leases          zset of the open ones, by when their lease runs out
-#   order, created  zsets of the closed ones; touched, of those that have a log
+#   closed, silent  zsets of the closed ones, and of those that have a log, by when they were put
 # A version is the number of the last put, or of the last change of hands.
 COMMON: Final = """
 local name = KEYS[1]
@@ -42,13 +42,12 @@ local function forget(member)
     end
     redis.call('DEL', at('record', member))
     redis.call('ZREM', at('leases'), member)
-    redis.call('ZREM', at('order'), member)
-    redis.call('ZREM', at('created'), member)
+    redis.call('ZREM', at('closed'), member)
     clear('sizes', member)
 end
 local function drop_log(member)
     redis.call('DEL', at('log', member))
-    redis.call('ZREM', at('touched'), member)
+    redis.call('ZREM', at('silent'), member)
     clear('logs', member)
 end
 local function drop(member)
@@ -71,39 +70,39 @@ local function append(member, first)
 end
 """
 PUT: Final = """
-local member, expected, created, open, owner, body, items = unpack(ARGV, 1, 7)
-local touched, ends, most, lives, log_lives = unpack(ARGV, 8, 12)
+local member, expected, owner, body, items = unpack(ARGV, 1, 5)
+local touched, ends, most, lives, log_lives = unpack(ARGV, 6, 10)
+local open = owner ~= ''
 local record, log = at('record', member), at('log', member)
 local before, ending = unpack(redis.call('HMGET', record, 'version', 'ending'))
 if tonumber(expected) ~= tonumber(before or 0) then return 0 end
-if open == '0' then ending = '0' end
+if not open then ending = '0' end
 local version = redis.call('INCR', at('put'))
 forget(member)
-redis.call('HSET', record, 'created', created, 'open', open, 'owner', owner, 'version', version,
-    'ending', ending or '0', 'body', body, 'items', items)
+redis.call('HSET', record, 'owner', owner, 'version', version, 'ending', ending or '0',
+    'body', body, 'items', items)
 count('sizes', member, #body)
 for item in string.gmatch(items, '%S+') do
-    if open == '1' then
+    if open then
         redis.call('SET', at('item', item), member)
     else
         redis.call('SET', at('item', item), member, 'PX', lives)
     end
 end
-append(member, 13)
-if open == '1' then
+append(member, 11)
+if open then
     redis.call('ZADD', at('leases'), ends, member)
-    redis.call('ZREM', at('touched'), member)
+    redis.call('ZREM', at('silent'), member)
     redis.call('PERSIST', log)
 else
-    redis.call('ZADD', at('order'), version, member)
-    redis.call('ZADD', at('created'), created, member)
+    redis.call('ZADD', at('closed'), touched, member)
     redis.call('PEXPIRE', record, lives)
     if redis.call('PEXPIRE', log, log_lives) == 1 then
-        redis.call('ZADD', at('touched'), touched, member)
+        redis.call('ZADD', at('silent'), touched, member)
     end
 end
 while tonumber(redis.call('GET', at('bytes'))) > tonumber(most) do
-    local oldest = redis.call('ZRANGE', at('order'), 0, 1)
+    local oldest = redis.call('ZRANGE', at('closed'), 0, 1)
     local victim = oldest[1] ~= member and oldest[1] or oldest[2]
     if not victim then break end
     drop(victim)
@@ -114,21 +113,17 @@ DELETE: Final = """
 drop(ARGV[1])
 """
 APPEND: Final = """
-local member, owner, touched, log_lives = unpack(ARGV, 1, 4)
-local open, held = unpack(redis.call('HMGET', at('record', member), 'open', 'owner'))
-if held ~= owner then return 0 end
-append(member, 5)
-if open == '0' and redis.call('PEXPIRE', at('log', member), log_lives) == 1 then
-    redis.call('ZADD', at('touched'), 'NX', touched, member)
-end
+local member, owner = unpack(ARGV, 1, 2)
+if redis.call('HGET', at('record', member), 'owner') ~= owner then return 0 end
+append(member, 3)
 return 1
 """
 RENEW: Final = """
 local held = {}
 for place = 3, #ARGV do
-    local open, owner, ending = unpack(
-        redis.call('HMGET', at('record', ARGV[place]), 'open', 'owner', 'ending'))
-    if open == '1' and owner == ARGV[1] then
+    local owner, ending = unpack(
+        redis.call('HMGET', at('record', ARGV[place]), 'owner', 'ending'))
+    if owner == ARGV[1] then
         redis.call('ZADD', at('leases'), ARGV[2], ARGV[place])
         table.insert(held, tonumber(ending))
     else
@@ -138,7 +133,7 @@ end
 return held
 """
 CANCEL: Final = """
-if redis.call('HGET', at('record', ARGV[1]), 'open') ~= '1' then return 0 end
+if (redis.call('HGET', at('record', ARGV[1]), 'owner') or '') == '' then return 0 end
 redis.call('HSET', at('record', ARGV[1]), 'ending', 1)
 return 1
 """
@@ -148,16 +143,15 @@ for _, member in ipairs(redis.call('ZRANGEBYSCORE', at('leases'), '-inf', ARGV[2
     local record = at('record', member)
     redis.call('HSET', record, 'owner', ARGV[1], 'version', redis.call('INCR', at('put')))
     redis.call('ZADD', at('leases'), ARGV[3], member)
-    table.insert(
-        taken, redis.call('HMGET', record, 'created', 'open', 'owner', 'version', 'body'))
+    table.insert(taken, redis.call('HMGET', record, 'owner', 'version', 'body'))
 end
 return taken
 """
 EXPIRE: Final = """
-local old = redis.call('ZRANGEBYSCORE', at('created'), '-inf', ARGV[1], 'LIMIT', 0, ARGV[3])
+local old = redis.call('ZRANGEBYSCORE', at('closed'), '-inf', ARGV[1], 'LIMIT', 0, ARGV[3])
 for _, member in ipairs(old) do drop(member) end
 local silent = redis.call(
-    'ZRANGEBYSCORE', at('touched'), '-inf', '(' .. ARGV[2], 'LIMIT', 0, ARGV[3])
+    'ZRANGEBYSCORE', at('silent'), '-inf', '(' .. ARGV[2], 'LIMIT', 0, ARGV[3])
 for _, member in ipairs(silent) do drop_log(member) end
 return {#old, #silent}
 """

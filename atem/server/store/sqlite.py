@@ -84,7 +84,7 @@ class SQLiteStore:
         self._growth.tell((tenant, record_id))
 
     async def append_events(
-        self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str = ""
+        self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str
     ) -> bool:
         """See :class:`~atem.server.store.Store`."""
         done = await self._write(_append, tenant, record_id, _rows(events), owner)
@@ -160,7 +160,7 @@ class SQLiteStore:
         return await loop.run_in_executor(self._thread, transaction)
 
 
-_COLUMNS: Final = "tenant, id, created, open, owner, version, body"
+_COLUMNS: Final = "tenant, id, owner, version, body"
 
 
 def _encodable(name: str) -> str:
@@ -169,9 +169,9 @@ def _encodable(name: str) -> str:
 
 
 def _record(row: tuple[Any, ...]) -> Record:
-    tenant, record_id, created, is_open, owner, version, packed = row
+    tenant, record_id, owner, version, packed = row
     body, items = unpack(packed)
-    return Record(tenant, record_id, created, body, bool(is_open), tuple(items), owner, version)
+    return Record(tenant, record_id, body, tuple(items), owner, version)
 
 
 def _rows(events: Sequence[dict[str, Any]]) -> list[tuple[int, bytes]]:
@@ -195,13 +195,10 @@ def _put(
         return 0
     file.execute("DELETE FROM records WHERE tenant = ? AND id = ?", key)
     file.execute("DELETE FROM items WHERE tenant = ? AND id = ?", key)
-    until = now + bounds.lease_seconds
-    lease = (record.owner, version + 1, until, record.open and ending)
+    lease = (now + bounds.lease_seconds, record.open and ending)
     file.execute(
-        "INSERT INTO records"
-        " (tenant, id, created, open, body, touched, owner, version, until, ending)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (*key, record.created, record.open, body, now, *lease),
+        "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (*key, record.owner, version + 1, now, *lease, body),
     )
     items = [(record.tenant, item, record.id) for item in record.item_ids]
     file.executemany("INSERT OR REPLACE INTO items VALUES (?, ?, ?)", items)
@@ -257,7 +254,7 @@ def _renew(file: sqlite3.Connection, owner: str, keys: list[Key], until: float) 
     held: dict[Key, bool] = {}
     for key in keys:
         row = file.execute(
-            "UPDATE records SET until = ? WHERE tenant = ? AND id = ? AND open AND owner = ? "
+            "UPDATE records SET until = ? WHERE tenant = ? AND id = ? AND owner = ? "
             "RETURNING ending",
             (until, *key, owner),
         ).fetchone()
@@ -267,7 +264,7 @@ def _renew(file: sqlite3.Connection, owner: str, keys: list[Key], until: float) 
 
 
 def _cancel(file: sqlite3.Connection, tenant: str, record_id: str) -> bool:
-    asked = "UPDATE records SET ending = 1 WHERE tenant = ? AND id = ? AND open"
+    asked = "UPDATE records SET ending = 1 WHERE tenant = ? AND id = ? AND owner <> ''"
     return file.execute(asked, (tenant, record_id)).rowcount > 0
 
 
@@ -276,7 +273,7 @@ def _take_over(
 ) -> list[Record]:
     rows = file.execute(
         "UPDATE records SET owner = ?, version = version + 1, until = ? "  # noqa: S608 (a constant)
-        f"WHERE open AND until <= ? RETURNING {_COLUMNS}",
+        f"WHERE owner <> '' AND until <= ? RETURNING {_COLUMNS}",
         (owner, now + lease_seconds, now),
     ).fetchall()
     return list(map(_record, rows))
@@ -284,12 +281,13 @@ def _take_over(
 
 def _expire(file: sqlite3.Connection, now: float, bounds: Bounds) -> None:
     rows = file.execute(
-        "SELECT tenant, id FROM records WHERE NOT open AND created <= ?", (now - bounds.seconds,)
+        "SELECT tenant, id FROM records WHERE owner = '' AND touched <= ?",
+        (now - bounds.seconds,),
     ).fetchall()
     _drop(file, rows)
     file.execute(
         "DELETE FROM events WHERE (tenant, id) IN "
-        "(SELECT tenant, id FROM records WHERE NOT open AND touched < ?)",
+        "(SELECT tenant, id FROM records WHERE owner = '' AND touched < ?)",
         (now - bounds.log_seconds,),
     )
 
@@ -302,8 +300,8 @@ def _size(file: sqlite3.Connection) -> int:
 def _make_room(file: sqlite3.Connection, newest: tuple[str, str], most: int) -> None:
     while _size(file) > most:
         rows = file.execute(
-            "SELECT tenant, id FROM records WHERE NOT open AND (tenant, id) != (?, ?) "
-            "ORDER BY put LIMIT 16",
+            "SELECT tenant, id FROM records WHERE owner = '' AND (tenant, id) <> (?, ?) "
+            "ORDER BY touched LIMIT 16",
             newest,
         ).fetchall()
         if not rows:

@@ -20,13 +20,12 @@ VERSION: Final = 1
 SCHEMA: Final = (
     """
     CREATE TABLE IF NOT EXISTS records (
-        put INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL, id TEXT NOT NULL,
-        created REAL NOT NULL, open INTEGER NOT NULL, touched REAL NOT NULL, body BLOB NOT NULL,
-        owner TEXT NOT NULL, version INTEGER NOT NULL, until REAL NOT NULL, ending INTEGER NOT NULL,
-        UNIQUE (tenant, id))
+        tenant TEXT NOT NULL, id TEXT NOT NULL, owner TEXT NOT NULL, version INTEGER NOT NULL,
+        touched REAL NOT NULL, until REAL NOT NULL, ending INTEGER NOT NULL, body BLOB NOT NULL,
+        PRIMARY KEY (tenant, id))
     """,
-    "CREATE INDEX IF NOT EXISTS records_created ON records (created)",
-    "CREATE INDEX IF NOT EXISTS records_open ON records (open) WHERE open",
+    "CREATE INDEX IF NOT EXISTS records_touched ON records (touched) WHERE owner = ''",
+    "CREATE INDEX IF NOT EXISTS records_until ON records (until) WHERE owner <> ''",
     """
     CREATE TABLE IF NOT EXISTS items (
         tenant TEXT NOT NULL, item TEXT NOT NULL, id TEXT NOT NULL,
