@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
 from ..responses.faults import bad_value
-from .reply import TERMINAL
+from ..responses.outcome import ENDS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -53,7 +53,7 @@ async def logged(store: Store, record: Record, after: int) -> AsyncGenerator[lis
         if events:
             after = events[-1]["sequence_number"]
             yield events
-            if events[-1]["type"] in TERMINAL:
+            if events[-1]["type"] in ENDS:
                 return
         elif not is_open:
             return

@@ -14,20 +14,20 @@ import logging
 import time
 from copy import deepcopy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from ..responses.outcome import ENDS
 from .keeping import record_of
 from .pulse import Pulse
-from .reply import TERMINAL
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
+    from ..responses.outcome import Event
     from .reply import Reply
     from .store import Record
 
 T = TypeVar("T")
-Event: TypeAlias = dict[str, Any]
 
 RETRY_SECONDS: Final = 0.2
 
@@ -90,12 +90,12 @@ class Job:
     async def _log(self, events: list[Event]) -> None:
         if not events or not self._held:
             return
+        held = False
         try:
-            self._held = await self._stored(events)
+            held = await self._stored(events)
         except Exception as error:  # noqa: BLE001 - a store that is away has many types
             self.service.report(error, f"storing {self.key[1]}")
-            self._held = False
-        if not self._held:
+        if not held:
             self.lose()
 
     async def _stored(self, events: list[Event]) -> bool:
@@ -144,7 +144,7 @@ class Job:
 
 
 def _is_last(event: Event) -> bool:
-    return event["type"] in TERMINAL
+    return event["type"] in ENDS
 
 
 def _queued(response: dict[str, Any]) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _queued(response: dict[str, Any]) -> dict[str, Any]:
 def folded(response: dict[str, Any], events: Iterable[Event]) -> dict[str, Any]:
     """``response`` after ``events``: its status, and the items that are done."""
     for event in events:
-        if event["type"] in TERMINAL:
+        if event["type"] in ENDS:
             return dict(event["response"])
         if event["type"] == "response.in_progress":
             response = {**response, "status": "in_progress"}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ..responses.answer import answer, new_builder
 from ..responses.faults import ApiError
+from ..responses.outcome import ENDS
 from .conversations import extend
 from .feed import Feed
 from .interrupt import Interrupt, Interruptible
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from .slots import Place
     from .store import Store
 
-TERMINAL: Final = frozenset({"response.completed", "response.incomplete", "response.failed"})
 ADDED: Final = "response.output_item.added"
 MOST: Final = 64
 """Events that wait for the reader."""
@@ -194,7 +194,7 @@ class Reply:
         if self.first is None and any(e["type"] == ADDED for e in events):
             self.first = time.monotonic()
             self.service.metrics.first_output(self, self.first)
-        if events and events[-1]["type"] in TERMINAL:
+        if events and events[-1]["type"] in ENDS:
             self.over = True
             self.response = events[-1]["response"]
             self.service.answered(self)
