@@ -43,9 +43,8 @@ class Bounds:
 class Store(Protocol):
     """Records by tenant and id, and an event log for each."""
 
-    @property
-    def poll(self) -> float:
-        """Seconds after which a reader looks at a log again, whatever ``growth`` told."""
+    poll: float
+    """Seconds after which a reader looks at a log again, whatever ``growth`` told."""
 
     async def put(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
         """Keep ``record`` in place of the one that has its ``version``; 0 is that of none.

@@ -9,20 +9,15 @@ from __future__ import annotations
 import time
 from bisect import bisect_right, insort
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from .growth import Growth
-from .interface import Bounds
+from .growth import Growing
 from .record import Record, pack, unpack
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Iterable, Sequence
 
-    from .interface import Key
-
-POLL: Final = 5.0
-"""Nobody else writes this store: all is told."""
+    from .interface import Bounds, Key
 
 
 @dataclass(slots=True)
@@ -42,23 +37,19 @@ class _Kept:
     size: int = 0
 
 
-class MemoryStore:
+class MemoryStore(Growing):
     """A :class:`~atem.server.store.Store` in this process."""
+
+    poll = 5.0
+    """Nobody else writes this store: all is told."""
 
     def __init__(
         self, bounds: Bounds | None = None, clock: Callable[[], float] = time.time
     ) -> None:
-        self._bounds = bounds or Bounds()
-        self._clock = clock
+        super().__init__(bounds, clock)
         self._kept: dict[Key, _Kept] = {}
         self._items: dict[Key, Key] = {}
         self._bytes = 0
-        self._growth = Growth()
-
-    @property
-    def poll(self) -> float:
-        """See :class:`~atem.server.store.Store`."""
-        return POLL
 
     async def put(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
         """See :class:`~atem.server.store.Store`."""
@@ -80,7 +71,7 @@ class MemoryStore:
         for item_id in record.item_ids:
             self._items[record.tenant, item_id] = key
         self._make_room(key)
-        self._growth.tell(key)
+        self._tell(*key)
         return about.version
 
     async def get(self, tenant: str, record_id: str) -> Record | None:
@@ -98,7 +89,7 @@ class MemoryStore:
     async def delete(self, tenant: str, record_id: str) -> None:
         """See :class:`~atem.server.store.Store`."""
         self._drop((tenant, record_id))
-        self._growth.tell((tenant, record_id))
+        self._tell(tenant, record_id)
 
     async def append_events(
         self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str
@@ -108,7 +99,7 @@ class MemoryStore:
         if kept is None or kept.record.owner != owner:
             return False
         self._append(kept, events)
-        self._growth.tell((tenant, record_id))
+        self._tell(tenant, record_id)
         return True
 
     def _append(self, kept: _Kept, events: Sequence[dict[str, Any]]) -> None:
@@ -128,10 +119,6 @@ class MemoryStore:
             return []
         first = bisect_right(kept.numbers, after)
         return [unpack(kept.events[number]) for number in kept.numbers[first : first + limit]]
-
-    def growth(self, tenant: str, record_id: str) -> asyncio.Event:
-        """See :class:`~atem.server.store.Store`."""
-        return self._growth.next((tenant, record_id))
 
     async def renew(self, owner: str, keys: Iterable[Key]) -> dict[Key, bool]:
         """See :class:`~atem.server.store.Store`."""

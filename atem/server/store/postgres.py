@@ -13,8 +13,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import MissingExtra, OptionError
-from .growth import Growth
-from .interface import Bounds
+from .growth import Growing
 from .network import CONNECTIONS, POLL, SECONDS, StoreUnreachable, check, key_of
 from .postgres_sql import (
     APPEND,
@@ -36,19 +35,21 @@ from .record import Record, pack, unpack
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 
-    from .interface import Key
+    from .interface import Bounds, Key
 
 VERSION: Final = 1
 LOCK: Final = 0x6174656D
 """Names the advisory locks of this program."""
 
 
-class PostgresStore:
+class PostgresStore(Growing):
     """A :class:`~atem.server.store.Store` in the database at ``url``, in the schema ``name``.
 
     It connects at its first call. Raises OptionError for an address that can't
     work, MissingExtra without asyncpg, and from every call StoreUnreachable.
     """
+
+    poll = POLL
 
     def __init__(
         self,
@@ -65,16 +66,9 @@ class PostgresStore:
         self._asyncpg: Any = asyncpg
         self._url = url
         self._name = name
-        self._bounds = bounds or Bounds()
-        self._clock = clock
-        self._growth = Growth()
+        super().__init__(bounds, clock)
         self._pool: Any = None
         self._opening = asyncio.Lock()
-
-    @property
-    def poll(self) -> float:
-        """See :class:`~atem.server.store.Store`."""
-        return POLL
 
     async def put(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
         """See :class:`~atem.server.store.Store`."""
@@ -86,7 +80,7 @@ class PostgresStore:
             if version is None:
                 return 0
             await connection.execute("SELECT make_room($1, $2, $3)", *room)
-        self._growth.tell((record.tenant, record.id))
+        self._tell(record.tenant, record.id)
         return int(version)
 
     async def get(self, tenant: str, record_id: str) -> Record | None:
@@ -101,7 +95,7 @@ class PostgresStore:
         """See :class:`~atem.server.store.Store`."""
         async with self._connection() as connection:
             await connection.execute(DELETE, *_keys(tenant, record_id))
-        self._growth.tell((tenant, record_id))
+        self._tell(tenant, record_id)
 
     async def append_events(
         self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str
@@ -110,7 +104,7 @@ class PostgresStore:
         row = (*_keys(tenant, record_id), owner, *_columns(events))
         async with self._connection() as connection:
             done = await connection.fetchval(APPEND, *row)
-        self._growth.tell((tenant, record_id))
+        self._tell(tenant, record_id)
         return bool(done)
 
     async def read_events(
@@ -120,10 +114,6 @@ class PostgresStore:
         async with self._connection() as connection:
             rows = await connection.fetch(EVENTS, *_keys(tenant, record_id), after, limit)
         return [unpack(row["body"]) for row in rows]
-
-    def growth(self, tenant: str, record_id: str) -> asyncio.Event:
-        """See :class:`~atem.server.store.Store`."""
-        return self._growth.next((tenant, record_id))
 
     async def renew(self, owner: str, keys: Iterable[Key]) -> dict[Key, bool]:
         """See :class:`~atem.server.store.Store`."""

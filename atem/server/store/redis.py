@@ -12,17 +12,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import MissingExtra, OptionError
-from .growth import Growth
-from .interface import Bounds
+from .growth import Growing
 from .network import CONNECTIONS, POLL, SECONDS, StoreUnreachable, check, key_of
 from .record import Record, pack, unpack
 from .redis_lua import SCRIPTS
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import Callable, Generator, Iterable, Sequence
 
-    from .interface import Key
+    from .interface import Bounds, Key
 
 GRACE: Final = 86400.0
 """Seconds that Redis keeps a thing after it has become too old."""
@@ -33,12 +31,14 @@ PAGE: Final = 500
 FIELDS: Final = ("owner", "version", "body")
 
 
-class RedisStore:
+class RedisStore(Growing):
     """A :class:`~atem.server.store.Store` in the Redis at ``url``, under keys of a name.
 
     It connects at its first call. Raises OptionError for an address that can't
     work, MissingExtra without redis, and from every call StoreUnreachable.
     """
+
+    poll = POLL
 
     def __init__(
         self,
@@ -55,17 +55,10 @@ class RedisStore:
         self._errors: Any = (OSError, exceptions.RedisError)
         self._redis: Any = _client(url)
         self._name = name
-        self._bounds = bounds or Bounds()
-        self._clock = clock
-        self._growth = Growth()
+        super().__init__(bounds, clock)
         self._scripts = {
             name: self._redis.register_script(script) for name, script in SCRIPTS.items()
         }
-
-    @property
-    def poll(self) -> float:
-        """See :class:`~atem.server.store.Store`."""
-        return POLL
 
     async def put(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
         """See :class:`~atem.server.store.Store`."""
@@ -85,7 +78,7 @@ class RedisStore:
             *_pairs(events),
         )
         if version:
-            self._growth.tell((record.tenant, record.id))
+            self._tell(record.tenant, record.id)
         return int(version)
 
     async def get(self, tenant: str, record_id: str) -> Record | None:
@@ -101,7 +94,7 @@ class RedisStore:
     async def delete(self, tenant: str, record_id: str) -> None:
         """See :class:`~atem.server.store.Store`."""
         await self._run("delete", _member(tenant, record_id))
-        self._growth.tell((tenant, record_id))
+        self._tell(tenant, record_id)
 
     async def append_events(
         self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str
@@ -109,7 +102,7 @@ class RedisStore:
         """See :class:`~atem.server.store.Store`."""
         member = _member(tenant, record_id)
         done = await self._run("append", member, owner, *_pairs(events))
-        self._growth.tell((tenant, record_id))
+        self._tell(tenant, record_id)
         return bool(done)
 
     async def read_events(
@@ -120,10 +113,6 @@ class RedisStore:
         with self._reached():
             rows = await self._redis.xrange(log, min=f"{max(after + 2, 0)}-0", count=limit)
         return [unpack(fields[b"e"]) for _, fields in rows]
-
-    def growth(self, tenant: str, record_id: str) -> asyncio.Event:
-        """See :class:`~atem.server.store.Store`."""
-        return self._growth.next((tenant, record_id))
 
     async def renew(self, owner: str, keys: Iterable[Key]) -> dict[Key, bool]:
         """See :class:`~atem.server.store.Store`."""

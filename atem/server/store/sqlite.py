@@ -13,8 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
-from .growth import Growth
-from .interface import Bounds
+from .growth import Growing
 from .record import Record, pack, unpack
 from .sqlite_file import default_path, opened
 
@@ -22,22 +21,22 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Callable, Iterable, Sequence
 
-    from .interface import Key
+    from .interface import Bounds, Key
 
 __all__ = ["SQLiteStore", "default_path"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-POLL: Final = 0.1
-"""Nobody tells this process what others write."""
 
-
-class SQLiteStore:
+class SQLiteStore(Growing):
     """A :class:`~atem.server.store.Store` in the file ``path``.
 
     Raises OptionError for a file that can't be opened or is of a later version.
     """
+
+    poll = 0.1
+    """Nobody tells this process what others write."""
 
     def __init__(
         self,
@@ -45,20 +44,13 @@ class SQLiteStore:
         bounds: Bounds | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._bounds = bounds or Bounds()
-        self._clock = clock
-        self._growth = Growth()
+        super().__init__(bounds, clock)
         self._thread = ThreadPoolExecutor(1, "atem-store")
         try:
             self._file = self._thread.submit(opened, Path(path)).result()
         except BaseException:
             self._thread.shutdown()
             raise
-
-    @property
-    def poll(self) -> float:
-        """See :class:`~atem.server.store.Store`."""
-        return POLL
 
     async def put(self, record: Record, events: Sequence[dict[str, Any]] = ()) -> int:
         """See :class:`~atem.server.store.Store`."""
@@ -67,7 +59,7 @@ class SQLiteStore:
             _put, record, packed, _rows(events), now=self._clock(), bounds=self._bounds
         )
         if version:
-            self._growth.tell((record.tenant, record.id))
+            self._tell(record.tenant, record.id)
         return version
 
     async def get(self, tenant: str, record_id: str) -> Record | None:
@@ -81,14 +73,14 @@ class SQLiteStore:
     async def delete(self, tenant: str, record_id: str) -> None:
         """See :class:`~atem.server.store.Store`."""
         await self._write(_drop, [(tenant, record_id)])
-        self._growth.tell((tenant, record_id))
+        self._tell(tenant, record_id)
 
     async def append_events(
         self, tenant: str, record_id: str, events: Sequence[dict[str, Any]], owner: str
     ) -> bool:
         """See :class:`~atem.server.store.Store`."""
         done = await self._write(_append, tenant, record_id, _rows(events), owner)
-        self._growth.tell((tenant, record_id))
+        self._tell(tenant, record_id)
         return done
 
     async def read_events(
@@ -96,10 +88,6 @@ class SQLiteStore:
     ) -> list[dict[str, Any]]:
         """See :class:`~atem.server.store.Store`."""
         return await self._read(_events, (tenant, record_id), after, limit)
-
-    def growth(self, tenant: str, record_id: str) -> asyncio.Event:
-        """See :class:`~atem.server.store.Store`."""
-        return self._growth.next((tenant, record_id))
 
     async def renew(self, owner: str, keys: Iterable[Key]) -> dict[Key, bool]:
         """See :class:`~atem.server.store.Store`."""
