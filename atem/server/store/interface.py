@@ -3,12 +3,13 @@
 Rules: every call is asynchronous, one step for whoever else uses the store, and
 safe beside others, of this process or another's. What one tenant keeps another
 can't see: an id of somebody else is an unknown one. Bytes are bounded after
-every ``put``, but for what is open and for the record just put;
-what is too old is gone after ``expire``, and there until then.
+every ``put``, but for what is open and for the record just put; what is too old
+is gone after ``expire``, and there until then.
 
-An open record is held by its owner for ``Bounds.lease_seconds``, counted by the
-store's clock from when it was put, renewed or taken over. A lease that
-has run out is the owner's still, until somebody takes over.
+An open record is held by its owner for ``Bounds.lease_seconds`` from when it was
+put, renewed or taken over. A lease that has run out is the owner's still, until
+somebody takes over. Time is what the clock of the server that calls says: the
+clocks of those that share a store must agree to well within a lease.
 """
 
 from __future__ import annotations

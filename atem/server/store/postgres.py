@@ -58,6 +58,7 @@ class PostgresStore(Growing):
         clock: Callable[[], float] = time.time,
         name: str = "atem",
     ) -> None:
+        super().__init__(bounds, clock)
         check(url, name, ("postgresql", "postgres"))
         try:
             import asyncpg
@@ -66,7 +67,6 @@ class PostgresStore(Growing):
         self._asyncpg: Any = asyncpg
         self._url = url
         self._name = name
-        super().__init__(bounds, clock)
         self._pool: Any = None
         self._opening = asyncio.Lock()
 

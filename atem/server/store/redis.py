@@ -47,6 +47,7 @@ class RedisStore(Growing):
         clock: Callable[[], float] = time.time,
         name: str = "atem",
     ) -> None:
+        super().__init__(bounds, clock)
         check(url, name, ("redis", "rediss", "unix"))
         try:
             from redis import exceptions
@@ -55,7 +56,6 @@ class RedisStore(Growing):
         self._errors: Any = (OSError, exceptions.RedisError)
         self._redis: Any = _client(url)
         self._name = name
-        super().__init__(bounds, clock)
         self._scripts = {
             name: self._redis.register_script(script) for name, script in SCRIPTS.items()
         }
