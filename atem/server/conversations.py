@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from ..responses.faults import ApiError, bad_value, not_found
 from ..responses.ids import new_id
 from ..responses.inputs import read_input
+from .keeping import ids_of
 from .store import Record
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ def record(
     if len(items) > MOST:
         raise bad_value("items", f"A conversation has at most {MOST} items.")
     body = {"conversation": about, "items": list(items)}
-    ids = tuple(dict.fromkeys(item["id"] for item in items if item.get("id")))
-    return Record(tenant, about["id"], body, item_ids=ids, version=version)
+    return Record(tenant, about["id"], body, item_ids=ids_of(items), version=version)
 
 
 def begun(metadata: Any) -> dict[str, Any]:

@@ -42,7 +42,7 @@ async def logged(store: Store, record: Record, after: int) -> AsyncGenerator[lis
     Raises ApiError (400) if it has no log, or none any more.
     """
     key = (record.tenant, record.id)
-    if not record.body["log"]:
+    if not record.body["response"]["background"]:
         raise bad_value("stream", "Only a response with background: true can be streamed again.")
     if not await store.read_events(*key, -1, 1):
         raise bad_value("stream", "The events of this response are not kept any more.")

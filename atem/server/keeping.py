@@ -26,21 +26,13 @@ CONTINUED: Final = ("completed", "incomplete")
 
 def record_of(reply: Reply, response: dict[str, Any]) -> Record:
     """What is kept of ``reply``, whose object is ``response`` now."""
-    body = {
-        "response": response,
-        "input": list(reply.ask.items),
-        "previous": reply.ask.previous,
-        "log": reply.ask.background,
-    }
-    return Record(
-        reply.tenant,
-        reply.id,
-        body,
-        item_ids=_ids([*reply.ask.items, *response["output"]]),
-    )
+    items, previous = list(reply.ask.items), reply.ask.previous
+    body = {"response": response, "input": items, "previous": previous}
+    return Record(reply.tenant, reply.id, body, item_ids=ids_of([*items, *response["output"]]))
 
 
-def _ids(items: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+def ids_of(items: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The ids by which ``items`` are found, each once."""
     return tuple(dict.fromkeys(item["id"] for item in items if item.get("id")))
 
 

@@ -152,8 +152,14 @@ def test_a_deleted_one_is_stopped_and_stays_deleted():
 
 def test_after_a_crash_what_was_open_has_failed_and_keeps_the_items_that_were_done(tmp_path):
     item = {"type": "message", "id": "msg_1", "status": "completed", "content": []}
-    response = {"id": "resp_1", "status": "in_progress", "output": [item], "error": None}
-    body = {"response": response, "input": [], "previous": None, "log": True}
+    response = {
+        "id": "resp_1",
+        "status": "in_progress",
+        "output": [item],
+        "error": None,
+        "background": True,
+    }
+    body = {"response": response, "input": [], "previous": None}
     log = [
         {"type": "response.created", "sequence_number": 0, "response": response},
         {"type": "response.output_item.done", "sequence_number": 1, "item": item},

@@ -212,7 +212,7 @@ async def read_log(server, response_id):
 def test_what_a_dead_server_left_is_closed_once_by_whoever_sees_it(tmp_path):
     path = tmp_path / "s.db"
     response = {"id": "resp_1", "status": "in_progress", "output": [], "background": True}
-    body = {"response": response, "input": [], "previous": None, "log": True}
+    body = {"response": response, "input": [], "previous": None}
     first = {"type": "response.created", "sequence_number": 0, "response": response}
 
     async def die():
