@@ -216,15 +216,30 @@ _HANDLERS: Final = {
 }
 
 
+class Collector:
+    """:func:`collect`, one event at a time; keeps their texts and not the events."""
+
+    def __init__(self) -> None:
+        self._fold = _Fold()
+
+    def add(self, event: Event) -> None:
+        """The next event."""
+        handler: Any = _HANDLERS.get(type(event))
+        if handler is not None:
+            handler(self._fold, event)
+
+    def turn(self) -> Turn:
+        """The turn as far as it has come."""
+        return self._fold.turn()
+
+
 def collect(events: Iterable[Event]) -> Turn:
     """Fold the events of one turn. Without its ``TurnEnd`` the turn counts as cut.
 
     Some may have been filtered out: outside a message, reasoning opens one to
     ``self`` and any other event one without recipient.
     """
-    fold = _Fold()
+    collector = Collector()
     for event in events:
-        handler: Any = _HANDLERS.get(type(event))
-        if handler is not None:
-            handler(fold, event)
-    return fold.turn()
+        collector.add(event)
+    return collector.turn()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...engine import close, tokenizer_of
 from ...parser.api import Parser
 from ...parser.events import ContentDelta
-from ...parser.fold import collect
+from ...parser.fold import Collector
 from .. import ids
 from .held import Told
 from .idle import IDLE
@@ -51,7 +51,7 @@ class Writing:
         self._tokenizer = tokenizer_of(engine)
         self._numbers = Logprobs(self._tokenizer) if ask.logprobs and self._tokenizer else None
         self._meter = Meter(builder.usage, self._tokenizer)
-        self._seen: list[Event] = []
+        self._collector = Collector()
         self._text: list[str] = []
         self._parser = Parser(
             tools=ask.tools.toolset,
@@ -85,7 +85,7 @@ class Writing:
 
     def turn(self) -> Turn:
         """What was written so far."""
-        return collect(self._seen)
+        return self._collector.turn()
 
     def close(self) -> None:
         """Stop the engine, and count."""
@@ -108,7 +108,7 @@ class Writing:
 
     def _tell(self, events: list[Event]) -> Iterator[Told]:
         for event in events:
-            self._seen.append(event)
+            self._collector.add(event)
             numbers = self._numbers
             shown = numbers.of(event) if numbers and isinstance(event, ContentDelta) else []
             yield Told(event, shown)
