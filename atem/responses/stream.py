@@ -1,30 +1,31 @@
 """A response as one iterable of events: for whoever serves it.
 
 Rules: the whole chain behind one name, nothing of its own. ``of`` has an engine
-write the response; without one, the parser's events of a turn are given.
+write the response; ``of_events`` is given the parser's events of a turn.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from ..engine import Finish, close, tokenizer_of
+from ..engine import tokenizer_of
 from ..errors import EngineError
 from ..parser.events import TurnEnd
-from ..parser.fold import collect
-from .answer import answer, new_builder, turn_by_turn
+from ..parser.fold import Collector
+from .answer import new_builder, run_of
+from .run import Run
 from .running.held import Told
 from .truncation import truncate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from ..engine import Engine
+    from ..engine import Engine, Finish
     from ..parser.events import Event
     from ..parser.fold import Turn
-    from .answer import OnRejected
     from .ask import Ask
     from .blob import Blobs
+    from .run import OnRejected
 
 ANOTHER: Final = (
     "The response needs another turn of the model, and has the events of one alone "
@@ -35,31 +36,16 @@ ANOTHER: Final = (
 class ResponseStream:
     """The events of one response, in order, each a dict ready for ``json.dumps``; iterated once.
 
-    ``events`` are the parser's, of one whole turn. ``clock`` gives seconds since
-    1970. ``blobs`` seals reasoning and summaries; ``options`` are those of
-    :func:`~atem.responses.answer.new_builder`. What ``ask`` must have is checked
-    as far as one turn can show it: a turn that isn't what was asked ends in
-    ``response.failed``.
-
     ``ask`` is the request as it is answered, ``notes`` what was asked for and not
-    done; ``builder`` counts the usage.
+    done; ``builder`` counts the usage. Raises ApiError for all that can be refused.
     """
 
-    def __init__(
-        self,
-        events: Iterable[Event],
-        ask: Ask,
-        *,
-        clock: Callable[[], float],
-        blobs: Blobs | None = None,
-        **options: Any,
-    ) -> None:
-        self.ask = ask
-        self.notes: tuple[str, ...] = ask.notes
-        self.builder = new_builder(ask, created_at=int(clock()), blobs=blobs, **options)
-        self._batches = turn_by_turn(
-            ask, _once(events), self.builder, lambda: int(clock()), blobs=blobs
-        )
+    def __init__(self, run: Run[Any], notes: tuple[str, ...]) -> None:
+        self.ask = run.ask
+        self.notes = notes
+        self.builder = run.builder
+        run.begin()
+        self._batches = run.events()
 
     @classmethod
     def of(
@@ -73,24 +59,42 @@ class ResponseStream:
         retries: int = 1,
         **options: Any,
     ) -> ResponseStream:
-        """The response that ``engine`` writes; see :func:`~atem.responses.answer.answer`.
+        """The response that ``engine`` writes; see :class:`~atem.responses.run.Run`.
 
-        What doesn't fit its context is refused or left out, as ``ask.truncation``
-        says. Raises ApiError for all that can be refused.
+        ``clock`` gives seconds since 1970. ``blobs`` seals reasoning and summaries;
+        ``options`` are those of :func:`~atem.responses.answer.new_builder`. What
+        doesn't fit the engine's context is refused or left out, as
+        ``ask.truncation`` says.
         """
         shorter = _fitting(ask, engine)
-        made = cls((), shorter, clock=clock, blobs=blobs, **options)
-        made.notes = (*ask.notes, *ask.lacking(engine.info))
-        made._batches = answer(
+        run = run_of(
             shorter,
             engine,
-            made.builder,
+            new_builder(shorter, created_at=int(clock()), blobs=blobs, **options),
             clock=lambda: int(clock()),
-            blobs=blobs,
-            on_rejected=on_rejected,
             retries=retries,
+            on_rejected=on_rejected,
+            blobs=blobs,
         )
-        return made
+        return cls(run, (*ask.notes, *ask.lacking(engine.info)))
+
+    @classmethod
+    def of_events(
+        cls,
+        events: Iterable[Event],
+        ask: Ask,
+        *,
+        clock: Callable[[], float],
+        blobs: Blobs | None = None,
+        **options: Any,
+    ) -> ResponseStream:
+        """The response to one whole turn, whose events the parser gives; options as above.
+
+        What ``ask`` must have is checked as far as one turn can show it: a turn that
+        isn't what was asked ends in ``response.failed``.
+        """
+        builder = new_builder(ask, created_at=int(clock()), blobs=blobs, **options)
+        return cls(Run(ask, _once(events), builder, lambda: int(clock()), blobs=blobs), ask.notes)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for batch in self._batches:
@@ -120,31 +124,27 @@ def _fitting(ask: Ask, engine: Engine) -> Ask:
 
 
 class _Given:
-    """A turn whose events were given; see :class:`~atem.responses.answer.OneTurn`."""
+    """A turn whose events were given; see :class:`~atem.responses.run.OneTurn`."""
 
     def __init__(self, events: Iterable[Event]) -> None:
+        self.steps = iter(events)
         self.finish: Finish | None = None
-        self._events = self._read(iter(events))
-        self._seen: list[Event] = []
+        self._collector = Collector()
 
-    def events(self) -> Iterator[Told]:
-        return self._events
+    def feed(self, step: Event) -> list[Told]:
+        self._collector.add(step)
+        if isinstance(step, TurnEnd):
+            self.finish = "stop" if step.complete else "length"
+        return [Told(step, [])]
+
+    def end(self) -> list[Told]:
+        return []
 
     def turn(self) -> Turn:
-        return collect(self._seen)
+        return self._collector.turn()
 
-    def close(self) -> None:
-        self._events.close()
-
-    def _read(self, events: Iterator[Event]) -> Generator[Told, None, None]:
-        try:
-            for event in events:
-                self._seen.append(event)
-                if isinstance(event, TurnEnd):
-                    self.finish = "stop" if event.complete else "length"
-                yield Told(event, [])
-        finally:
-            close(events)
+    def count(self) -> None:
+        """Whoever gave the events counts."""
 
 
 def _once(events: Iterable[Event]) -> Callable[[Ask, int | None], _Given]:

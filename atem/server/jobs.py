@@ -52,7 +52,7 @@ class Job:
 
         Raises ApiError (429), and what the store raises.
         """
-        first = self._pulse.numbered(await self.reply.next() or [])
+        first = self._pulse.numbered(self.reply.begin())
         try:
             self._held = await self._put(_queued(first[0]["response"]), first)
         except BaseException:

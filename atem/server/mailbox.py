@@ -29,23 +29,20 @@ class Mailbox:
         self._events: list[Event] = []
         self._news = Bell()
         self._room = Bell()
-        self._wanted = False
         self._ended = False
         self._error: Exception | None = None
         self.closed = False
 
-    async def put(self, events: Sequence[Event]) -> None:
-        """Hand on, and wait while there is too much."""
+    def add(self, events: Sequence[Event]) -> None:
+        """Hand on."""
         if events and not self.closed:
             self._events += events
-            self._wanted = False
             self._news.ring()
-        while len(self._events) > self._most:
-            await self._room.wait()
 
-    async def wanted(self) -> None:
-        """Wait until the reader has done something with all that came, and asks for more."""
-        while not (self._wanted or self.closed):
+    async def put(self, events: Sequence[Event]) -> None:
+        """Hand on, and wait while there is too much."""
+        self.add(events)
+        while len(self._events) > self._most:
             await self._room.wait()
 
     def end(self, error: Exception | None = None) -> None:
@@ -63,8 +60,6 @@ class Mailbox:
     async def take(self, silence: float | None = None) -> list[Event] | None:
         """All that came; none after ``silence`` seconds without any; None at the end."""
         while not (self._events or self._ended):
-            self._wanted = True
-            self._room.ring()
             if not await self._news.wait(silence):
                 return []
         if self._events:

@@ -12,20 +12,23 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from ..responses.answer import answer, new_builder
+from ..responses.answer import new_builder, run_of
 from ..responses.faults import ApiError
 from ..responses.outcome import ENDS
+from . import tracing
 from .conversations import extend
 from .feed import Feed
-from .interrupt import Interrupt, Interruptible
+from .inspector.live import LiveResponse
 from .keeping import CONTINUED, record_of
 from .mailbox import Mailbox
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Generator
+    from collections.abc import Iterator
 
+    from ..engine import Step
     from ..responses.ask import Ask
     from ..responses.outcome import Event
+    from .inspector.live import LiveTurn
     from .service import Service
     from .slots import Place
     from .store import Store
@@ -64,10 +67,18 @@ class Reply:
             event_names=service.settings.event_names,
         )
         self._near = near
-        self._engine = Interruptible(service.engine)
+        self._run = run_of(
+            ask,
+            service.engine,
+            self.builder,
+            clock=lambda: int(time.time()),
+            on_rejected=service.settings.on_rejected,
+            blobs=service.blobs,
+        )
+        self._shown = LiveResponse(self)
         self._place: Place | None = None
         self._feed: Feed | None = None
-        self._failure: Exception | None = None
+        self._stopped = False
         self._end: ApiError | None = None
         self._mailbox = Mailbox(MOST)
         self._driver: asyncio.Task[None] | None = None
@@ -77,12 +88,23 @@ class Reply:
         """The response's."""
         return self.builder.id
 
+    def begin(self) -> list[Event]:
+        """Take a place to be written in, at once or later; what is told of that.
+
+        Raises ApiError (429).
+        """
+        place = self._place = self.service.slots.enter(self.tenant)
+        self.service.began(self)
+        return self.builder.start(queued=True) if place.waits or self.ask.background else []
+
     async def next(self, silence: float | None = None) -> list[Event] | None:
         """The next events; none after ``silence`` seconds without any; None at the end.
 
-        Whoever waits may be cancelled: nothing is lost. Raises ApiError (429)
-        before the first event.
+        It begins unless it has. Whoever waits may be cancelled: nothing is lost.
+        Raises ApiError before the first event.
         """
+        if self._place is None:
+            self._mailbox.add(self.begin())
         if self._driver is None:
             self._driver = self.service.spawn(self._drive())
         return await self._mailbox.take(silence)
@@ -90,12 +112,12 @@ class Reply:
     def stop(self, failure: ApiError | None = None) -> None:
         """End it soon: as cancelled, or as failed."""
         self._end = self._end or failure
+        self._stopped = True
         if self._place is not None and self._place.waits:
             self._place.leave()
         if self._feed is not None:
-            self._feed.stop()
-        self._engine.stop()
-        self.service.spawn(asyncio.to_thread(self._engine.cut))
+            self._feed.close()
+            self.service.spawn(asyncio.to_thread(self._feed.cut))
 
     async def finish(self) -> None:
         """Read it to its end, alone."""
@@ -110,9 +132,9 @@ class Reply:
 
     async def _drive(self) -> None:
         """Write it to its end, as fast as it is read."""
+        self.span = tracing.begun(self)
         try:
-            async for events in self._events():
-                await self._mailbox.put(events)
+            await self._write()
         except Exception as error:
             self._mailbox.end(error)
             if self._mailbox.closed:
@@ -120,67 +142,88 @@ class Reply:
         finally:
             self._mailbox.end()
 
-    async def _events(self) -> AsyncGenerator[list[Event], None]:
-        place = self._place = self.service.slots.enter(self.tenant)
-        self.service.began(self)
+    async def _write(self) -> None:
+        assert self._place is not None
+        failure: Exception | None = None
         try:
-            if place.waits or self.ask.background:
-                yield self.builder.start(queued=True)
-                await self._mailbox.wanted()  # a job is in the store by then
-            if await place.turn():
-                async for batch in self._generated():
-                    yield await self._seen(batch)
+            if await self._place.turn() and not self._stopped:
+                failure = await self._generated()
             if not self.over:
-                yield await self._seen(self._ended())
+                await self._tell(self._ended(failure))
         finally:
-            place.leave()
+            self._place.leave()
             self.service.ended(self)
 
-    async def _generated(self) -> AsyncGenerator[list[Event], None]:
-        service = self.service
-        feed = Feed(self._engine, service.submit, service.settings.slow_reader_seconds)
-        self._feed = feed
+    async def _generated(self) -> Exception | None:
+        """Have the engine write it, turn by turn; what went wrong outside of a turn."""
         try:
-            batches = await service.work(self._answer, feed)
-            batch = next(batches, None)  # what is told before there is a step
-            while batch is not None:
-                if batch:
-                    yield batch
-                batch = await self._batch(feed, batches)
-        except Interrupt:
-            pass
+            await self.service.work(self._run.begin)
+            await self._tell(self.builder.start())
+            while self._run.steps is not None:
+                await self._turn(self._run.steps)
         except Exception as error:  # noqa: BLE001 - told to the client, whatever it was
-            self._failure = error
-        await feed.ended()
+            return error
+        return None
 
-    async def _batch(
-        self, feed: Feed, batches: Generator[list[Event], None, None]
-    ) -> list[Event] | None:
-        """The next events, which may be none; None at the end."""
-        if not feed.flows:
-            return await self.service.work(_next, batches)
-        await feed.wait()
-        return next(batches, None)
+    async def _turn(self, steps: Iterator[Step]) -> None:
+        """One turn of the model, and what follows from it."""
+        service = self.service
+        feed = self._feed = Feed(steps, service.settings.slow_reader_seconds, service.waker)
+        if self._stopped:
+            feed.close()
+        thread = service.work(feed.run)
+        try:
+            error = await self._taken(feed)
+            wanted = not feed.closed
+        finally:
+            feed.close()
+        await self._tell(await service.work(self._followed, feed, error, wanted))
+        await thread
 
-    def _answer(self, feed: Feed) -> Generator[list[Event], None, None]:
-        return answer(
-            self.ask,
-            self.service.live.watched(feed, self),
-            self.builder,
-            clock=lambda: int(time.time()),
-            on_rejected=self.service.settings.on_rejected,
-            blobs=self.service.blobs,
-        )
+    async def _taken(self, feed: Feed) -> Exception | None:
+        """Make events of the steps, as long as they are wanted; what they broke off in."""
+        run, shown = self._run, self._watched()
+        try:
+            while not run.enough and (steps := await feed.take()):
+                for step in steps:
+                    if shown is not None:
+                        shown.add(step)
+                    await self._tell(run.feed(step))
+                    if run.enough or feed.closed:
+                        break
+        except Exception as error:  # noqa: BLE001 - told to the client, whatever it was
+            return error
+        finally:
+            if shown is not None:
+                shown.end()
+        return None
 
-    def _ended(self) -> list[Event]:
+    def _followed(self, feed: Feed, error: Exception | None, wanted: bool) -> list[Event]:
+        """In a thread: what follows from a turn, or nothing if nobody wants it."""
+        feed.cut()
+        if wanted:
+            return self._run.conclude(error)
+        self._run.leave()
+        return []
+
+    def _watched(self) -> LiveTurn | None:
+        """Where this turn is kept for who looks, if it is."""
+        options = {
+            "tools": self.builder.tools.toolset,
+            "arguments": self.builder.arguments,
+            "channel": self._run.ask.channel(self.service.engine.info),
+        }
+        return self.service.live.begin(self._shown, options, self.service.tokenizer)
+
+    def _ended(self, failure: Exception | None) -> list[Event]:
         """The last events of what did not come to its own end.
 
         Raises ApiError for what was refused, as long as nothing was told.
         """
-        error = self._failure or self._end
-        if isinstance(self._failure, ApiError) and not self.builder.sequence:
-            self.service.metrics.engine_error(self._failure.__cause__)
-            raise self._failure
+        if isinstance(failure, ApiError) and not self.builder.sequence:
+            self.service.metrics.engine_error(failure.__cause__)
+            raise failure
+        error = failure or self._end
         started = self.builder.start()
         return started + (self.builder.fail(error) if error else self.builder.cancel())
 
@@ -189,8 +232,8 @@ class Reply:
         stores = [] if self._near is None else [self._near]
         return [*stores, self.service.store] if self.kept else stores
 
-    async def _seen(self, events: list[Event]) -> list[Event]:
-        """``events``, once what they say has been noted."""
+    async def _tell(self, events: list[Event]) -> None:
+        """Hand ``events`` on, once what they say has been noted."""
         if self.first is None and any(e["type"] == ADDED for e in events):
             self.first = time.monotonic()
             self.service.metrics.first_output(self, self.first)
@@ -203,7 +246,7 @@ class Reply:
                 for store in self._stores():
                     stored = store.put(record_of(self, self.response))
                     await self.service.tried(stored, f"storing {self.id}")
-        return events
+        await self._mailbox.put(events)
 
     async def converse(self) -> None:
         """Add it to its conversation, if it came to a good end and that is still there."""
@@ -211,7 +254,3 @@ class Reply:
             items = [*self.ask.items, *self.response["output"]]
             added = extend(self.service.store, self.tenant, self.ask.conversation, items)
             await self.service.tried(added, f"adding {self.id} to its conversation")
-
-
-def _next(batches: Generator[list[Event], None, None]) -> list[Event] | None:
-    return next(batches, None)

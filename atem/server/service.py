@@ -10,7 +10,7 @@ import asyncio
 import logging
 import time
 import traceback
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
 from datetime import UTC, datetime
@@ -35,6 +35,7 @@ from . import tracing
 from .auth import keys_of
 from .conversations import conversation
 from .guard import check_page
+from .handover import Waker
 from .inspector.live import Live
 from .keeping import chain, referred
 from .leases import recover, tend
@@ -97,6 +98,7 @@ class Service:
         self.draining = False
         self.ending = asyncio.Event()
         self.owner = new_id("server")
+        self.waker: Waker
         self._idle = asyncio.Event()
         self.started = time.time()
         self._workers = ThreadPoolExecutor(2 * running, "atem-engine")
@@ -104,6 +106,7 @@ class Service:
 
     async def open(self) -> None:
         """Begin: close what nobody writes any more, and let time pass in the store."""
+        self.waker = Waker(asyncio.get_running_loop())
         await recover(self.store, self.owner)
         await self.store.expire()
         self.spawn(tend(self))
@@ -128,8 +131,7 @@ class Service:
         await asyncio.gather(*(job.done() for job in list(self.jobs.values())))
 
     def began(self, reply: Reply) -> None:
-        """``reply`` is being written, by this task."""
-        reply.span = tracing.begun(reply)
+        """``reply`` is being written, or waits for that."""
         self.replies.add(reply)
         self._idle.clear()
 
@@ -216,12 +218,9 @@ class Service:
             self.report(error, doing)
 
     def work(self, function: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
-        """Run ``function`` in a thread of the engine's."""
-        return asyncio.wrap_future(self.submit(function, *arguments))
-
-    def submit(self, function: Callable[..., T], *arguments: Any) -> Future[T]:
-        """As ``work``, from any thread; the trace goes on there."""
-        return self._workers.submit(copy_context().run, function, *arguments)
+        """Run ``function`` in a thread of the engine's; the trace goes on there."""
+        running = self._workers.submit(copy_context().run, function, *arguments)
+        return asyncio.wrap_future(running)
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run ``work`` beside everything else; what it raises is reported."""

@@ -17,10 +17,8 @@ from hypothesis import strategies as st
 
 from atem.engine import Request, Step
 from atem.errors import RemoteError
-from atem.responses.running.idle import IDLE
-from atem.responses.running.stopped import stopped
-from atem.server.feed import MOST, MOST_PUSHED, Feed
-from atem.server.interrupt import Interrupt, Interruptible
+from atem.server.feed import MOST, Feed
+from atem.server.handover import MOST_OFFERED, Waker
 from atem.server.mailbox import Bell, Mailbox
 from atem.server.merging import merged
 from atem.server.pulse import Pulse
@@ -167,63 +165,94 @@ def test_a_bell_is_heard_once_for_each_time_and_silence_is_told_no_earlier_than_
     assert silence >= 0.05
 
 
-def feed_of(engine):
-    """A feed, and the threads that it begins."""
-    threads = []
-
-    def submit(function, *arguments):
-        future = asyncio.run_coroutine_threadsafe(asyncio.sleep(0), asyncio.get_running_loop())
-        threads.append(threading.Thread(target=function, args=arguments))
-        threads[-1].start()
-        return future
-
-    return Feed(Interruptible(engine), submit, 5.0), threads
+def feed_of(steps):
+    """A feed, and the thread that runs it."""
+    feed = Feed(steps, 5.0, Waker(asyncio.get_running_loop()))
+    return feed, in_thread(feed.run)
 
 
-def test_a_feed_never_waits_and_gives_each_step_once_and_in_order():
+async def all_of(feed, taken):
+    while several := await feed.take():
+        taken += several
+
+
+def test_a_feed_gives_each_step_once_and_in_order():
+    turn = " to=user<|message|>" + "word " * 300 + "<|eot|>"
+
     async def scenario():
-        feed, threads = feed_of(ScriptedEngine([" to=user<|message|>" + "word " * 300 + "<|eot|>"]))
-        steps, taken = feed.generate(Request([1])), []
-        for step in steps:
-            if step is IDLE:
-                await feed.wait()
-            else:
-                taken.append(step)
-        assert not feed.flows
-        threads[0].join()
+        feed, thread = feed_of(ScriptedEngine([turn]).generate(Request([1])))
+        await all_of(feed, taken := [])
+        thread.join()
         return taken
 
-    taken = asyncio.run(scenario())
-    assert taken == list(
-        ScriptedEngine([" to=user<|message|>" + "word " * 300 + "<|eot|>"]).generate(Request([1]))
-    )
+    assert asyncio.run(scenario()) == list(ScriptedEngine([turn]).generate(Request([1])))
 
 
 def test_an_engine_is_held_up_by_a_feed_that_nobody_takes_and_let_go_when_it_is_closed():
     engine = Watched()
 
     async def scenario():
-        feed, threads = feed_of(engine)
-        steps = feed.generate(Request([1]))
-        assert next(steps) is IDLE
+        feed, thread = feed_of(engine.generate(Request([1])))
         await asyncio.to_thread(wait, lambda: engine.steps > MOST)
         await asyncio.sleep(0.05)
         given = engine.steps
-        feed.stop()
-        with pytest.raises(Interrupt):
-            next(steps)
-        await asyncio.to_thread(threads[0].join)
-        return given
+        feed.close()
+        taken = await feed.take()
+        await asyncio.to_thread(thread.join)
+        return given, taken
 
-    assert asyncio.run(scenario()) <= MOST + 1
+    given, taken = asyncio.run(scenario())
+    assert given <= MOST + 1
+    assert taken == []
     assert engine.closed
+
+
+class Silent:
+    """Steps that never come, until it is closed from another thread."""
+
+    def __init__(self):
+        self.closed, self.asked = threading.Event(), 0
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        self.asked += 1
+        self.closed.wait(30)
+        raise RemoteError("It was cut.")
+
+    def close(self):
+        self.closed.set()
+
+
+def test_a_thread_that_waits_for_an_engine_is_woken_and_what_that_raises_is_no_failure():
+    async def scenario():
+        feed, thread = feed_of(silent := Silent())
+        await asyncio.to_thread(wait, lambda: silent.asked)
+        feed.close()
+        feed.cut()
+        thread.join(5)
+        return thread.is_alive(), await feed.take()
+
+    assert asyncio.run(scenario()) == (False, [])
+
+
+def test_an_engine_that_nobody_wants_any_more_is_asked_for_nothing():
+    async def scenario():
+        feed = Feed(silent := Silent(), 5.0, Waker(asyncio.get_running_loop()))
+        feed.close()
+        feed.run()
+        return silent.asked, silent.closed.is_set()
+
+    assert asyncio.run(scenario()) == (0, True)
 
 
 class Pushing:
     """Steps that an engine's own thread gives; ``given`` counts those that were wanted."""
 
-    def __init__(self, steps):
-        self.steps, self.given, self.closed = steps, 0, threading.Event()
+    def __init__(self, steps, fault=None):
+        self.steps, self.fault = steps, fault
+        self.given, self.closed = 0, threading.Event()
         self.thread = None
 
     def push(self, give):
@@ -234,46 +263,28 @@ class Pushing:
             if self.closed.is_set() or not give(step):
                 return
             self.given += 1
-        give(None)
+        give(self.fault)
 
     def close(self):
         self.closed.set()
-
-
-class Engine(ScriptedEngine):
-    """An engine whose one generation is ``pushing``."""
-
-    def __init__(self, pushing):
-        super().__init__([])
-        self.pushing = pushing
-
-    def generate(self, request):
-        return self.pushing
-
-
-async def all_of(feed, taken):
-    for step in feed.generate(Request([1])):
-        if step is IDLE:
-            await feed.wait()
-        else:
-            taken.append(step)
 
 
 def test_steps_that_an_engine_pushes_come_once_and_in_order_without_a_thread_for_them():
     steps = [Step(piece=f"w{number} ") for number in range(500)] + [Step(piece="", finish="stop")]
 
     async def scenario():
-        feed, threads = feed_of(Engine(pushing := Pushing(steps)))
+        feed, thread = feed_of(pushing := Pushing(steps))
+        await asyncio.to_thread(thread.join)  # long before they are all taken
         await all_of(feed, taken := [])
-        pushing.thread.join()
-        return taken, threads, pushing.closed.is_set()
+        feed.cut()
+        return taken, pushing.closed.is_set()
 
-    assert asyncio.run(scenario()) == (steps, [], True)
+    assert asyncio.run(scenario()) == (steps, True)
 
 
 def test_what_a_pushing_engine_fails_with_is_raised_behind_the_steps_that_it_gave():
     async def scenario():
-        feed, _ = feed_of(Engine(Pushing([Step(piece="a"), RemoteError("It is away.")])))
+        feed, _ = feed_of(Pushing([Step(piece="a")], RemoteError("It is away.")))
         taken = []
         with pytest.raises(RemoteError):
             await all_of(feed, taken)
@@ -282,29 +293,33 @@ def test_what_a_pushing_engine_fails_with_is_raised_behind_the_steps_that_it_gav
     assert asyncio.run(scenario()) == ["a"]
 
 
-@pytest.mark.parametrize(("stops", "given"), [(False, MOST_PUSHED), (True, 10)])
-def test_a_pushing_engine_that_is_stopped_or_not_read_gives_no_more(stops, given):
+def test_a_pushing_engine_that_is_not_read_gives_no_more():
+    async def scenario():
+        feed, thread = feed_of(pushing := Pushing([Step(piece="w")] * (2 * MOST_OFFERED)))
+        await asyncio.to_thread(thread.join)
+        await asyncio.to_thread(pushing.thread.join)
+        return pushing.given, feed.closed, await asyncio.wait_for(feed.take(), 1)
+
+    assert asyncio.run(scenario()) == (MOST_OFFERED, True, [])
+
+
+def test_a_pushing_engine_is_told_that_no_more_is_wanted():
     go = threading.Event()
 
-    def endless():
+    def steps():
         yield from [Step(piece="w")] * 10
         go.wait(5)
-        yield from [Step(piece="w")] * (3 * MOST_PUSHED)
+        yield from [Step(piece="w")] * 10
 
     async def scenario():
-        feed, _ = feed_of(Engine(pushing := Pushing(endless())))
-        steps = feed.generate(Request([1]))
+        feed, _ = feed_of(pushing := Pushing(steps()))
         await asyncio.to_thread(wait, lambda: pushing.given == 10)
-        if stops:
-            feed.stop()
+        feed.close()
         go.set()
         await asyncio.to_thread(pushing.thread.join)
-        with pytest.raises(Interrupt):
-            next(steps)
-        await asyncio.wait_for(feed.wait(), 1)
-        return pushing.given
+        return pushing.given, await asyncio.wait_for(feed.take(), 1)
 
-    assert asyncio.run(scenario()) == given
+    assert asyncio.run(scenario()) == (10, [])
 
 
 @pytest.mark.parametrize(
@@ -316,11 +331,6 @@ def test_a_turn_is_the_same_whether_it_is_pulled_or_pushed(engine):
     assert [item["type"] for item in response["output"]] == ["reasoning", "message"]
     assert response["output"][1]["content"][0]["text"] == "Yes."
     assert response["usage"]["output_tokens"] > 0
-
-
-def test_an_idle_step_passes_a_search_for_stop_strings_as_it_is():
-    steps = [Step(piece="ab"), IDLE, Step(piece="cd"), Step(finish="stop", piece="")]
-    assert IDLE in list(stopped(steps, ("x",), None))
 
 
 def test_a_stream_is_the_response_however_many_of_its_tokens_shared_an_event():

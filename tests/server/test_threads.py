@@ -1,4 +1,4 @@
-"""Between the engine's thread and the loop: bounds, order, places, and stopping."""
+"""Between the engine's thread and the loop: bounds, order and places."""
 
 from __future__ import annotations
 
@@ -8,13 +8,9 @@ import time
 
 import pytest
 
-from atem.engine import Request
 from atem.responses.faults import ApiError
-from atem.server.handover import Handover
-from atem.server.interrupt import Interrupt, Interruptible
+from atem.server.handover import Handover, Interrupt, Waker
 from atem.server.slots import Slots
-from atem.testing.scripted import ScriptedEngine
-from tests.server.running import LONG, paced
 
 
 def in_thread(function):
@@ -23,9 +19,13 @@ def in_thread(function):
     return thread
 
 
+def handed_over(most, patience):
+    return Handover(most, patience, Waker(asyncio.get_running_loop()))
+
+
 def test_everything_that_is_put_is_taken_once_and_in_order():
     async def scenario():
-        handover = Handover(4, 5.0)
+        handover = handed_over(4, 5.0)
 
         def put():
             for number in range(1000):
@@ -45,7 +45,7 @@ def test_everything_that_is_put_is_taken_once_and_in_order():
 
 def test_a_full_one_holds_the_thread_and_gives_the_reader_up_in_the_end():
     async def scenario():
-        handover = Handover(2, 0.2)
+        handover = handed_over(2, 0.2)
         put = []
 
         def work():
@@ -58,14 +58,14 @@ def test_a_full_one_holds_the_thread_and_gives_the_reader_up_in_the_end():
 
         thread = in_thread(work)
         await asyncio.to_thread(thread.join)
-        return put, handover.abandoned
+        return put, handover.closed
 
     assert asyncio.run(scenario()) == ([0, 1, "given up"], True)
 
 
 def test_closing_wakes_a_thread_that_waits_for_room():
     async def scenario():
-        handover = Handover(1, 30.0)
+        handover = handed_over(1, 30.0)
         ends = []
 
         def work():
@@ -80,11 +80,9 @@ def test_closing_wakes_a_thread_that_waits_for_room():
         closed = time.monotonic()
         handover.close()
         await asyncio.to_thread(thread.join)
-        return ends[0] - closed, handover.abandoned
+        return ends[0] - closed
 
-    took, abandoned = asyncio.run(scenario())
-    assert took < 0.2
-    assert not abandoned
+    assert asyncio.run(scenario()) < 0.2
 
 
 def test_places_are_given_first_come_first_served_and_leaving_a_queue_gives_nothing_away():
@@ -105,38 +103,3 @@ def test_places_are_given_first_come_first_served_and_leaving_a_queue_gives_noth
         assert (slots.running, slots.waiting) == (0, 0)
 
     asyncio.run(scenario())
-
-
-def test_stopping_ends_the_next_step_and_closes_the_engine_s_iterator():
-    engine = Interruptible(ScriptedEngine([LONG]))
-    steps = engine.generate(Request([1, 2]))
-    next(steps)
-    engine.stop()
-    with pytest.raises(Interrupt):
-        next(steps)
-    with pytest.raises(Interrupt):
-        engine.generate(Request([1]))
-
-
-def test_a_thread_that_waits_for_an_engine_is_woken():
-    engine = Interruptible(paced([LONG], first=30))
-    ends = []
-
-    def work():
-        try:
-            list(engine.generate(Request([1, 2])))
-        except Interrupt:
-            ends.append(True)
-
-    thread = in_thread(work)
-    time.sleep(0.05)
-    engine.stop()
-    engine.cut()
-    thread.join(5)
-    assert ends == [True]
-
-
-def test_closing_the_engine_of_a_reply_leaves_the_engine_open_for_others():
-    shared = ScriptedEngine([LONG, LONG])
-    Interruptible(shared).close()
-    assert next(shared.generate(Request([1]))).ids

@@ -1,4 +1,4 @@
-"""The parts of :func:`~atem.responses.answer.answer`: one turn of the model being written.
+"""The parts of :class:`~atem.responses.run.Run`: one turn of the model being written.
 
 Rules: an engine's steps in, parser events out, with what they cost. Nothing here
 knows an item or an event of the API.

@@ -11,31 +11,27 @@ from typing import TYPE_CHECKING
 
 from ...runtime.stops import StopStrings
 from ...wire import Piece
-from .idle import IDLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from ...engine import Step
     from ...tokenizer import Tokenizer
 
 
-def stopped(
-    steps: Iterable[Step], stops: tuple[str, ...], tokenizer: Tokenizer | None
-) -> Iterator[Step]:
-    """``steps`` up to the first of ``stops``, which is left out."""
-    search = StopStrings(stops)
-    for step in steps:
-        if step is IDLE:
-            yield step
-            continue
-        shown = search.take(_pieces(step, tokenizer))
+class Stopping:
+    """Looks for ``stops`` in the steps of one turn."""
+
+    def __init__(self, stops: tuple[str, ...], tokenizer: Tokenizer | None) -> None:
+        self._search = StopStrings(stops)
+        self._tokenizer = tokenizer
+
+    def take(self, step: Step) -> Step:
+        """What may be shown after ``step``. A stop string is left out, and ends the turn."""
+        search = self._search
+        shown = search.take(_pieces(step, self._tokenizer))
         if step.finish and not search.found:
             shown += search.flush()
         finish = "stop" if search.found else step.finish
-        yield replace(step, piece=_like(step.piece, shown), finish=finish, stop=search.found)
-        if search.found:
-            return
+        return replace(step, piece=_like(step.piece, shown), finish=finish, stop=search.found)
 
 
 def _pieces(step: Step, tokenizer: Tokenizer | None) -> list[Piece]:

@@ -1,8 +1,8 @@
 """What this server's model wrote last, as it came from the engine.
 
 Rules: off unless it is asked for, in memory alone, and bounded in responses and
-in bytes. What one key asked, another doesn't see. Turns are written by an
-engine's thread and read by others; the parser runs when somebody looks.
+in bytes. What one key asked, another doesn't see. Turns are written on the event
+loop and read by threads; the parser runs when somebody looks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ... import wire
-from ...engine import close, tokenizer_of
 from ...responses.faults import not_found
 from ...runtime.detokenizer import Detokenizer
 from ...trace.pieces import MOST_CHARACTERS, MOST_PIECES
@@ -23,7 +22,7 @@ from ...trace.tracer import VERSION, Tracer
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ...engine import Engine, EngineInfo, Request, Step
+    from ...engine import Step
     from ...tokenizer import Tokenizer
     from ...trace.pieces import AnyPiece
     from ..reply import Reply
@@ -138,18 +137,23 @@ class Live:
         self._kept: deque[LiveResponse] = deque()
         self._lock = threading.Lock()
 
-    def watched(self, engine: Engine, reply: Reply) -> Engine:
-        """``engine`` for one reply, its turns kept."""
-        return engine if self.most == 0 else _Watched(engine, reply, self)
+    def begin(
+        self, response: LiveResponse, options: dict[str, Any], tokenizer: Tokenizer | None
+    ) -> LiveTurn | None:
+        """A turn of ``response`` begins, to be kept if any is; the oldest responses make room.
 
-    def begin(self, response: LiveResponse, turn: LiveTurn) -> None:
-        """A turn begins; the oldest responses make room for it."""
+        ``options`` are the parser's.
+        """
+        if self.most == 0:
+            return None
+        turn = LiveTurn(options, tokenizer)
         with self._lock:
             response.turns.append(turn)
             if len(response.turns) == 1:
                 self._kept.append(response)
             while self._crowded():
                 self._kept.popleft()
+        return turn
 
     def listed(self, tenant: str) -> list[Record]:
         """The tenant's responses, the newest first."""
@@ -169,75 +173,6 @@ class Live:
         if len(self._kept) > self.most:
             return True
         return len(self._kept) > 1 and sum(each.size for each in self._kept) > MOST_BYTES
-
-
-class _Watched:
-    """An engine whose turns are kept; an :class:`~atem.engine.Engine`."""
-
-    def __init__(self, engine: Engine, reply: Reply, live: Live) -> None:
-        self._engine = engine
-        self._live = live
-        self._builder = reply.builder
-        self._response = LiveResponse(reply)
-
-    @property
-    def info(self) -> EngineInfo:
-        """See :class:`~atem.engine.Engine`."""
-        return self._engine.info
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        """See :class:`~atem.engine.Engine`."""
-        return self._engine.tokenizer
-
-    def generate(self, request: Request, /) -> Iterator[Step]:
-        """See :class:`~atem.engine.Engine`."""
-        steps = self._engine.generate(request)
-        options = {
-            "tools": self._builder.tools.toolset,
-            "arguments": self._builder.arguments,
-            "channel": _channel(request),
-        }
-        turn = LiveTurn(options, tokenizer_of(self._engine))
-        self._live.begin(self._response, turn)
-        return _Kept(steps, turn)
-
-    def close(self) -> None:
-        """See :class:`~atem.engine.Engine`."""
-        self._engine.close()
-
-
-class _Kept:
-    """Steps that are kept while they pass."""
-
-    def __init__(self, steps: Any, turn: LiveTurn) -> None:
-        self._steps = steps
-        self._turn = turn
-
-    def __iter__(self) -> Iterator[Step]:
-        return self
-
-    def __next__(self) -> Step:
-        try:
-            step: Step = next(self._steps)
-        except BaseException:
-            self._turn.end()
-            raise
-        self._turn.add(step)
-        return step
-
-    def close(self) -> None:
-        """Stop the engine."""
-        self._turn.end()
-        close(self._steps)
-
-
-def _channel(request: Request) -> str | None:
-    """The channel that the prompt has opened."""
-    text = getattr(request.prompt, "text", str)()
-    opened, message, _ = text.rpartition(wire.START)[2].partition(wire.MESSAGE)
-    recipient = opened.partition(wire.TO)[2].strip()
-    return recipient if message and recipient else None
 
 
 def _knows_specials(tokenizer: Tokenizer) -> bool:

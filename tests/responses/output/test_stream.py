@@ -36,7 +36,7 @@ def asked(**body: Any) -> Any:
 
 def told(text: str, ask: Any, reason: Any = "stop", **options: Any) -> ResponseStream:
     events = atem.parse_stream([text], tools=ask.tools.toolset, reason=reason)
-    return ResponseStream(events, ask, clock=lambda: 7.9, **options)
+    return ResponseStream.of_events(events, ask, clock=lambda: 7.9, **options)
 
 
 def written(turns: Any, ask: Any, **options: Any) -> ResponseStream:
@@ -118,7 +118,7 @@ def test_events_that_break_off_fail_and_say_nothing_of_why() -> None:
         yield from list(atem.parse_stream([ANSWER]))[:3]
         raise RuntimeError("a secret")
 
-    stream = ResponseStream(broken(), asked(), clock=lambda: 0)
+    stream = ResponseStream.of_events(broken(), asked(), clock=lambda: 0)
     whole = stream.whole()
     assert whole["status"] == "failed"
     assert "secret" not in str(whole)
@@ -127,7 +127,7 @@ def test_events_that_break_off_fail_and_say_nothing_of_why() -> None:
 
 def test_events_without_an_end_fail() -> None:
     events = [e for e in atem.parse_stream([ANSWER]) if not isinstance(e, atem.TurnEnd)]
-    stream = ResponseStream(events, asked(), clock=lambda: 0)
+    stream = ResponseStream.of_events(events, asked(), clock=lambda: 0)
     assert stream.whole()["status"] == "failed"
     assert isinstance(stream.builder.error, EngineError)
 
@@ -174,7 +174,7 @@ def test_closing_it_stops_what_writes(of: bool) -> None:
     if of:
         stream = ResponseStream.of(asked(), Engine([ANSWER]), clock=lambda: 0)
     else:
-        stream = ResponseStream(events(), asked(), clock=lambda: 0)
+        stream = ResponseStream.of_events(events(), asked(), clock=lambda: 0)
     reading = iter(stream)
     while next(reading)["type"] != "response.output_item.added":
         pass

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from atem.engine import Request, Step
+from atem.engine import Step
 from atem.server.inspector import live
-from atem.server.inspector.live import Live, LiveTurn
-from atem.testing.scripted import ScriptedEngine
+from atem.server.inspector.live import LiveTurn
 from atem.testing.tiny import tiny_tokenizer
 from atem.tokenizer import wrap
 from atem.trace.tracer import trace
@@ -190,38 +189,16 @@ def test_the_oldest_make_room_in_bytes(monkeypatch):
 # ---- engines that say it in other ways ------------------------------------------------------
 
 
-class _Reply:
-    def __init__(self):
-        class Tools:
-            toolset = ()
-
-        class Builder:
-            tools = Tools()
-            arguments = "whole"
-
-        self.id, self.tenant, self.builder = "resp_1", "", Builder()
-
-
-def watched(steps):
-    keeping = Live(1)
-    engine = keeping.watched(ScriptedEngine([steps]), _Reply())
-    return keeping, engine.generate(Request([1]))
-
-
 def test_ids_without_their_text_are_spelled_and_special_tokens_known():
     tokenizer = wrap(tiny_tokenizer())
     half = tokenizer.encode("é")
     ids = [*tokenizer.encode(" to=user"), tokenizer.special_id("<|message|>"), *half]
-    steps = [Step(ids=(number,)) for number in ids] + [Step(finish="stop")]
-    keeping, iterator = watched(steps)
-    assert list(iterator) == steps
-    found = keeping.turn("", "resp_1", 0).steps(0)
+    kept = LiveTurn({"tools": ()}, tokenizer)
+    for number in ids:
+        kept.add(Step(ids=(number,)))
+    kept.add(Step(finish="stop"))
+    kept.end()
+    found = kept.steps(0)
     assert text_of(found) == " to=user<|message|>é"
     assert {step["text"]: step["special"] for step in found["steps"][:-1]}["<|message|>"] is True
     assert found["turn"]["content"] == "é"
-
-
-def test_a_generation_that_nobody_reads_is_over_once_it_is_closed():
-    keeping, iterator = watched([Step(piece="x"), Step(piece="y", finish="stop")])
-    iterator.close()
-    assert keeping.turn("", "resp_1", 0).open is False
