@@ -20,6 +20,9 @@ from .plain import cleaned
 if TYPE_CHECKING:
     from .tools import ClientTools
 
+MAX_VALUES: Final = 100_000
+"""Commas and brackets of arguments that are taken apart; the rest is shown as it is."""
+
 RAW: Final = "arguments"
 """The parameter of arguments that can't be taken apart."""
 
@@ -57,7 +60,9 @@ def readable(arguments: Any) -> dict[str, Any]:
 
 
 def _decoded(text: str) -> Any:
-    """The JSON in ``text``, fit to be worked with; None if there is none."""
+    """The JSON in ``text``, fit to be worked with; None if there is none, or far too much."""
+    if sum(map(text.count, ",[{")) > MAX_VALUES:
+        return None
     try:
         return cleaned(json.loads(text, parse_constant=_no_constant))[0]
     except (ValueError, RecursionError, ApiError):

@@ -22,6 +22,8 @@ Mode: TypeAlias = Literal["auto", "none", "required", "named", "allowed"]
 
 PARAM: Final = "tool_choice"
 NAMED: Final = ("function", "custom")
+MAX_ENTRIES: Final = 1024
+"""Of "allowed_tools": twice as many as there can be tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,8 @@ def _allowed(value: Mapping[str, Any], tools: ClientTools) -> Choice:
         raise bad_value(f"{PARAM}.mode", 'tool_choice.mode is "auto" or "required".')
     if not isinstance(entries, list | tuple):
         raise missing(f"{PARAM}.tools")
+    if len(entries) > MAX_ENTRIES:
+        raise bad_value(f"{PARAM}.tools", f"tool_choice.tools has more than {MAX_ENTRIES} entries.")
     names = frozenset(
         name
         for place, entry in enumerate(entries)

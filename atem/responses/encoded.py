@@ -31,6 +31,11 @@ class EncodedOnce(Prompt):
         return len(self.token_ids(tokenizer)) + self._more
 
     @cached_property
+    def length(self) -> int:
+        """Characters."""
+        return sum(len(segment.text) for segment in self.segments)
+
+    @cached_property
     def _encode(self) -> Callable[..., list[int]]:
         return lru_cache(maxsize=1)(Prompt(self.segments).token_ids)
 

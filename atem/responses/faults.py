@@ -76,10 +76,11 @@ def bad_blob(param: str) -> ApiError:
     return ApiError(message, code="invalid_encrypted_content", param=param)
 
 
-def too_long(tokens: int, context: int) -> ApiError:
-    """400: the input alone fills the context (both in tokens)."""
+def too_long(tokens: int | None, context: int) -> ApiError:
+    """400: the input alone fills the context (both in tokens); None is far too many to count."""
+    many = "many more" if tokens is None else tokens
     message = (
-        f"This model's maximum context length is {context} tokens, and the input has {tokens}. "
+        f"This model's maximum context length is {context} tokens, and the input has {many}. "
         'Send less, or set truncation to "auto".'
     )
     return ApiError(message, code="context_length_exceeded", param="input")

@@ -57,6 +57,8 @@ class Script:
     """Call id -> the places of its calls that have no result yet."""
     answered: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    _looked: int = 0
+    _began: int = 0
 
     def read(self, items: Iterable[Item]) -> None:
         """Read ``items``, in order. Raises ApiError."""
@@ -82,11 +84,19 @@ class Script:
     ) -> None:
         """A call of the past."""
         waiting = self.open[call_id]
-        if waiting and any(map(_ends_turn, self.messages[waiting[-1] :])):
+        if waiting and self._turn_began() > waiting[-1]:
             waiting.clear()  # ids may repeat: a call of an earlier turn is not answered any more
         waiting.append(len(self.messages))
         made = call_message(self.tools, namespace, name, arguments, where=where, call_id=call_id)
         self.messages.append(made)
+
+    def _turn_began(self) -> int:
+        """The place behind the last message that ended a turn."""
+        for place in range(self._looked, len(self.messages)):
+            if _ends_turn(self.messages[place]):
+                self._began = place + 1
+        self._looked = len(self.messages)
+        return self._began
 
     def result(self, call_id: str, content: Content) -> bool:
         """The result of the earliest open call with this id; False if there is no such call."""

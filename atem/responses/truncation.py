@@ -1,6 +1,8 @@
 """How long a prompt is, and what goes when it is too long.
 
-Rules: tokens are counted by rendering and encoding, and never estimated. Only
+Rules: tokens are counted by rendering and encoding, and never estimated; but a
+text that can't fit by any means is not encoded, which takes two hundred times
+its memory. Only
 ``truncation: "auto"`` leaves anything out: the oldest first, a call never
 without its result, the system block and the newest turn never.
 """
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from ..tokenizer import Tokenizer
     from .ask import Ask
 
+CHARACTERS: Final = 32
+"""Of a token, on average over a prompt, at the very most; of English they are four."""
+
 SHARE: Final = 4
 """At most one part in this many of the context is kept free for an answer."""
 
@@ -29,9 +34,21 @@ SHARE: Final = 4
 def input_tokens(ask: Ask, tokenizer: Tokenizer, info: EngineInfo | None = None) -> int:
     """The tokens of the prompt, the beginning of the answer and what an image takes included.
 
-    Raises ApiError for what can't be shown to the engine of ``info``.
+    Raises ApiError for what can't be shown to the engine of ``info``, and for
+    what is so long that it is not counted.
     """
-    return ask.prompt(info, channel=ask.channel(info)).count(tokenizer)
+    if info is None:
+        return ask.prompt(info, channel=ask.channel(info)).count(tokenizer)
+    tokens = _count(ask, tokenizer, info.context, info)
+    if tokens is None:
+        raise too_long(None, info.context)
+    return tokens
+
+
+def _count(ask: Ask, tokenizer: Tokenizer, context: int, info: EngineInfo | None) -> int | None:
+    """As :func:`input_tokens`; None for far more than a context."""
+    prompt = ask.prompt(info, channel=ask.channel(info))
+    return None if prompt.length > CHARACTERS * context else prompt.count(tokenizer)
 
 
 def truncate(ask: Ask, tokenizer: Tokenizer, context: int, info: EngineInfo | None = None) -> Ask:
@@ -39,13 +56,13 @@ def truncate(ask: Ask, tokenizer: Tokenizer, context: int, info: EngineInfo | No
 
     Raises ApiError (``context_length_exceeded``) if it doesn't fit, or can't be made to.
     """
-    tokens = input_tokens(ask, tokenizer, info)
+    tokens = _count(ask, tokenizer, context, info)
     if ask.truncation == "disabled":
-        if tokens >= context:
+        if tokens is None or tokens >= context:
             raise too_long(tokens, context)
         return ask
     limit = context - min(ask.max_tokens or context // SHARE, context // SHARE, context - 1)
-    if tokens <= limit:
+    if tokens is not None and tokens <= limit:
         return ask
     ask = replace(ask, tools=ask.tools.all_shown())
     system, groups = _groups(ask.messages)
@@ -55,7 +72,8 @@ def truncate(ask: Ask, tokenizer: Tokenizer, context: int, info: EngineInfo | No
         middle = (low + high) // 2
         kept = [message for group in groups[middle:] for message in group]
         candidate = replace(ask, messages=(*system, *kept))
-        if input_tokens(candidate, tokenizer, info) <= limit:
+        count = _count(candidate, tokenizer, context, info)
+        if count is not None and count <= limit:
             shorter, high = candidate, middle - 1
         else:
             low = middle + 1
