@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
+from starlette.routing import Match, Route
 
 from ..responses.anthropic import error_body as in_messages_form
 from ..responses.faults import INVALID, ApiError, overloaded, server_error
@@ -118,11 +119,21 @@ def unrouted(request: Request, error: Exception) -> Response:
     """What Starlette refuses by itself: no such path, no such method."""
     raised: HTTPException = error  # type: ignore[assignment]
     where = f"{request.method} {request.url.path[:200]}"
-    message = {404: f"There is no {where} here.", 405: f"{where}: this method is not allowed."}
+    allowed = ", ".join(_methods(request))
+    message = {404: f"There is no {where} here.", 405: f"There is no {where} here, but {allowed}."}
     found = ApiError(message.get(raised.status_code, raised.detail), status=raised.status_code)
     sent = refused(request, found)
     sent.headers.update(raised.headers or {})
+    if raised.status_code == 405:
+        sent.headers["allow"] = allowed
     return sent
+
+
+def _methods(request: Request) -> list[str]:
+    """Those that its path takes, of all routes; Starlette names only the first one's."""
+    routes = (route for route in request.app.routes if isinstance(route, Route))
+    fitting = [route for route in routes if route.matches(request.scope)[0] is not Match.NONE]
+    return sorted({method for route in fitting for method in route.methods or ()} - {"HEAD"})
 
 
 def _check_type(headers: Mapping[str, str]) -> None:

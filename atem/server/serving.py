@@ -58,7 +58,10 @@ def serve(app: Starlette) -> None:
         server = Server(config_of(app, settings), service)
         server.run(sockets=[listening])
         if server.failure is not None:
-            raise OptionError(f"store={settings.store!r}: {server.failure}") from server.failure
+            raise OptionError(
+                f"store={settings.store!r} can't be used ({server.failure}); "
+                "is it running, and are address, user and password in store_url right?"
+            ) from server.failure
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -59,6 +59,16 @@ def test_paths_and_methods_that_are_none_are_told_in_json(served, method, path, 
 
 
 @pytest.mark.parametrize(
+    ("path", "methods"),
+    [("/v1/responses", "POST"), ("/v1/responses/x", "DELETE, GET"), ("/v1/messages", "POST")],
+)
+def test_a_method_that_a_path_has_not_is_told_with_all_that_it_has(served, path, methods):
+    answered = served.http.put(path)
+    assert answered.headers["allow"] == methods
+    assert f"There is no PUT {path} here, but {methods}." in answered.text
+
+
+@pytest.mark.parametrize(
     ("content", "headers", "status"),
     [
         (b"{}", {}, 400),
