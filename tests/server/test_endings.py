@@ -200,7 +200,8 @@ def _unchunked(raw):
 
 
 def test_a_reader_that_takes_nothing_is_dropped_and_its_generation_ends():
-    huge = " to=user<|message|>" + "word " * 30000 + "<|eot|>"
+    pieces = [Step((1,), "word " * 2000)] * 3000  # more than the buffers between them hold
+    huge = [Step((1,), " to=user<|message|>"), *pieces, Step((1,), "<|eot|>", finish="stop")]
     with running(lambda request: huge, slow_reader_seconds=0.5) as server:
         link = socket.socket()
         link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -210,7 +211,9 @@ def test_a_reader_that_takes_nothing_is_dropped_and_its_generation_ends():
         )
         link.sendall(f"{head}content-length: {len(BODY)}\r\n\r\n{BODY}".encode())
         assert wait(lambda: server.service.slots.running == 1)
+        (reply,) = server.service.replies
         assert wait(lambda: server.service.slots.running == 0, 15)
+        assert reply.response["status"] == "cancelled"
         link.close()
 
 
