@@ -32,6 +32,8 @@ PAGE: Final = 64
 CHECK_SECONDS: Final = 1.0
 """After which a silent reader looks whether its response is still written."""
 
+DELETED: Final = {"code": "server_error", "message": "The response was deleted."}
+
 CANCEL_SECONDS: Final = 10.0
 """That another server may take to end a response."""
 
@@ -39,28 +41,39 @@ CANCEL_SECONDS: Final = 10.0
 async def logged(store: Store, record: Record, after: int) -> AsyncGenerator[list[Event], None]:
     """The events of a background response after the number ``after``, up to its last.
 
-    Raises ApiError (400) if it has no log, or none any more.
+    One that is deleted meanwhile ends as failed. Raises ApiError (400) if it
+    has no log, or none any more.
     """
     key = (record.tenant, record.id)
     if not record.body["response"]["background"]:
         raise bad_value("stream", "Only a response with background: true can be streamed again.")
     if not await store.read_events(*key, -1, 1):
         raise bad_value("stream", "The events of this response are not kept any more.")
-    is_open, check = True, time.monotonic() + CHECK_SECONDS
+    is_open, changed, check = record.open, False, time.monotonic() + CHECK_SECONDS
     while True:
         growth = store.growth(*key)
-        events = await _page(store, key, after, growth)
-        if events:
-            after = events[-1]["sequence_number"]
+        # Once it is over, what others have read before says nothing about its end.
+        look = _page(store, key, after, growth) if is_open else store.read_events(*key, after, PAGE)
+        if events := await look:
+            after, changed = events[-1]["sequence_number"], False
             yield events
             if events[-1]["type"] in ENDS:
                 return
         elif not is_open:
-            return
+            break
+        elif changed or time.monotonic() > check:
+            is_open, changed = await _is_open(store, record), False
+            check = time.monotonic() + CHECK_SECONDS
         else:
             await _pause(store, growth)
-            if time.monotonic() > check:
-                is_open, check = await _is_open(store, record), time.monotonic() + CHECK_SECONDS
+            changed = growth.is_set()
+    if await store.get(*key) is None:
+        yield [_deleted(record, after + 1)]
+
+
+def _deleted(record: Record, number: int) -> Event:
+    response = {**record.body["response"], "status": "failed", "error": DELETED}
+    return {"type": "response.failed", "sequence_number": number, "response": response}
 
 
 async def _page(store: Store, key: Key, after: int, growth: asyncio.Event) -> list[Event]:

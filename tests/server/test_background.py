@@ -138,6 +138,33 @@ def test_one_that_fails_says_so():
         assert types(follow(server, made))[-1] == "failed"
 
 
+def test_behind_the_last_event_nothing_follows_and_nobody_waits_for_it():
+    with running(lambda request: HELLO) as server:
+        made = ended(server, server.create(background=True).json()["id"])["id"]
+        last = follow(server, made)[-1]["sequence_number"]
+        began = time.monotonic()
+        assert follow(server, made, last) == follow(server, made, last + 1) == []
+        assert time.monotonic() - began < 1
+
+
+@pytest.mark.parametrize("store", ["memory", "sqlite"])
+def test_whoever_follows_one_that_is_deleted_is_told_its_end(store, tmp_path):
+    path = {"store_path": str(tmp_path / "store.db")} if store == "sqlite" else {}
+    with running(Watched(), store=store, **path) as server, ThreadPoolExecutor(1) as pool:
+        for _ in range(3):
+            made = server.create(background=True).json()["id"]
+            read = pool.submit(follow, server, made)
+            assert wait(lambda made=made: server.call(has_output, server, made))
+            server.call(server.service.store.delete, "", made)  # as another server does it
+            events = read.result(10)
+            assert [event["sequence_number"] for event in events] == list(range(len(events)))
+            assert types(events)[-1] == "failed"
+
+
+async def has_output(server, made):
+    return bool(await server.service.store.read_events("", made, 5, 1))
+
+
 def test_a_deleted_one_is_stopped_and_stays_deleted():
     engine = Watched()
     with running(engine) as server:
