@@ -248,20 +248,26 @@ class Stage {
   }
 
   #lanes() {
+    const none = this.#none();
     for (const [name, lane] of Object.entries(this.turn.lanes)) {
       const text = lane.at(this.step);
       const pane = $(name);
-      pane.textContent = text || "nothing yet";
+      pane.textContent = text || none;
       pane.classList.toggle("none", !text);
       pane.scrollTop = pane.scrollHeight;
       $(`${name}-size`).textContent = text ? `${Array.from(text).length} characters` : "";
     }
   }
 
+  #none() {
+    return this.turn.steps[this.step].end === undefined ? "nothing yet" : "none";
+  }
+
   #calls() {
     const calls = this.turn.calls.filter((call) => call.start <= this.step);
     $("calls").replaceChildren(...calls.map((call) => this.#card(call)));
     $("no-calls").hidden = calls.length > 0;
+    $("no-calls").textContent = this.#none();
     $("calls-size").textContent = calls.length ? String(calls.length) : "";
   }
 

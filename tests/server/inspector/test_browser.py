@@ -110,7 +110,7 @@ def test_a_click_traces_what_was_pasted_and_keys_step_through_it(page):
     paste(page, TURN)
     last = page.get("stage.turn.last")
     assert (step(page), page.text("#count")) == (last, f"{last} / {last}")
-    assert page.text("#answer") == "It rains."
+    assert (page.text("#answer"), page.text("#no-calls")) == ("It rains.", "none")
     page.click("#back")
     page.key("ArrowLeft")
     assert step(page) == last - 2
@@ -118,6 +118,7 @@ def test_a_click_traces_what_was_pasted_and_keys_step_through_it(page):
     page.click("#first")
     assert (step(page), page.text("#state")) == (0, "first header")
     assert shown(page, "held") == " to"
+    assert (page.text("#answer"), page.text("#no-calls")) == ("nothing yet", "nothing yet")
     assert "".join(text for _, text in classes(page)) == TURN
     page.key("ArrowRight")
     page.key("]")
