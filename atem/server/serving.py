@@ -19,6 +19,7 @@ import uvicorn
 
 from ..errors import OptionError
 from .store.network import StoreUnreachable
+from .store.sqlite_file import default_path
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -54,7 +55,8 @@ def serve(app: Starlette) -> None:
         host, port = listening.getsockname()[:2]
         name = f"[{host}]" if ":" in host else host
         log = logging.getLogger("atem.server")
-        log.info("%s on http://%s:%d/v1", service.engine.info.model, name, port)
+        log.info("%s", kept(settings))
+        log.info("%s on http://%s:%d/v1", ", ".join(service.names), name, port)
         server = Server(config_of(app, settings), service)
         server.run(sockets=[listening])
         if server.failure is not None:
@@ -62,6 +64,16 @@ def serve(app: Starlette) -> None:
                 f"store={settings.store!r} can't be used ({server.failure}); "
                 "is it running, and are address, user and password in store_url right?"
             ) from server.failure
+
+
+def kept(settings: Settings) -> str:
+    """Where responses are kept, and how long, in words."""
+    if settings.store == "off":
+        return "nothing is kept"
+    where = f"the {settings.store} store"
+    if settings.store == "sqlite":
+        where = str(settings.store_path or default_path())
+    return f"responses are kept in {where}, for {settings.store_days:g} days"
 
 
 def listen(host: str, port: int) -> socket.socket:

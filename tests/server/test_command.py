@@ -124,6 +124,14 @@ def test_what_can_not_work_is_refused_before_a_model_is_loaded(capfd, arguments)
     assert "/no/model/here" not in capfd.readouterr().err
 
 
+@pytest.mark.slow
+def test_the_log_begins_with_where_responses_are_kept_and_the_names_that_it_answers_to(script):
+    with Process(*script, "--model-name", "muse", "--model-name", "gpt-*") as served:
+        kept, names = served.lines
+        assert f"responses are kept in {script[-1]}, for 30 days" in kept
+        assert "muse, gpt-* on http://127.0.0.1:" in names
+
+
 def test_a_script_without_numpy_names_the_extra(script, capfd, monkeypatch):
     for name in ("numpy", "atem.testing.scripted", "atem.testing.script_file"):
         monkeypatch.setitem(sys.modules, name, None)

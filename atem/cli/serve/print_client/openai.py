@@ -18,7 +18,7 @@ LINES: Final = """\
 {imports}from openai import OpenAI
 
 client = OpenAI(base_url={quoted}, api_key={key})
-response = client.responses.create(model={model!r}, input="Say hello.")
+response = client.responses.create(model={model!r}, input="What can you do?")
 print(response.output_text)
 """
 
