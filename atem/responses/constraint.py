@@ -21,6 +21,7 @@ from ..parser.values import ParameterTypes
 from ..render.values import encode_value
 from ..runtime.grammar.compiled import fault, fault_of_all
 from ..tools.definition import CUSTOM_INPUT
+from ..tools.pattern import written_out
 from .faults import bad_schema
 from .output.syntax import Syntax
 from .strict_schema import strict_faults
@@ -40,6 +41,7 @@ MAX_TOGETHER: Final = 400
 """Parameters of all calls, as far as each is held to its own schema."""
 
 _TO_ROOT: Final = '"$ref": "#"'
+_COUNT: Final = re.compile(r"[{,](\d{1,9})\d*,?\}")
 _EVERYTHING: Final = "(?s:.*)"
 
 
@@ -108,7 +110,9 @@ def _answer(wanted: TextFormat) -> Form:
 
 def _custom(tool: Declared) -> Form:
     syntax = Syntax.of(tool.raw)
-    if syntax is None or syntax.too_large:
+    if syntax is None or syntax.too_large or not syntax.definition:
+        return TEXT
+    if syntax.kind == "regex" and _costly(syntax.definition):
         return TEXT
     return _usable(Form(syntax.kind, syntax.definition))
 
@@ -146,11 +150,19 @@ def _bare(schema: Mapping[str, Any], *, only: bool) -> Form:
 def _pattern(pattern: str) -> Form:
     """A text in which ``pattern`` occurs, with anchors only where they can be taken off."""
     start, end = pattern.startswith("^"), pattern.endswith("$") and not pattern.endswith("\\$")
-    if "|" in pattern and (start or end):
+    if ("|" in pattern and (start or end)) or _costly(pattern):
         return TEXT
     inner = pattern[start : len(pattern) - end]
     before, behind = "" if start else _EVERYTHING, "" if end else _EVERYTHING
     return Form("regex", f"{before}(?:{inner}){behind}")
+
+
+def _costly(pattern: str) -> bool:
+    """Whether its repeats would be too much to count while a text is written."""
+    counts = map(int, _COUNT.findall(pattern))
+    return any(count > MAX_LENGTH for count in counts) or (
+        written_out(pattern) > max(MAX_LENGTH, len(pattern))
+    )
 
 
 def _usable(form: Form) -> Form:

@@ -221,6 +221,9 @@ def test_what_is_written_is_what_the_schema_allows(kinds: list[str], seed: int) 
         (True, TEXT),
         ({"type": "string", "pattern": "^a|b$"}, TEXT),
         ({"type": "string", "pattern": "(?!a)b"}, TEXT),
+        ({"type": "string", "pattern": "^a{1000}$"}, TEXT),
+        ({"type": "string", "pattern": "^a{0,1000}$"}, TEXT),
+        ({"type": "string", "pattern": "^((a{9}){9}){9}$"}, TEXT),
         ({"type": "string", "maxLength": 9999}, TEXT),
         ({"type": "array", "uniqueItems": True}, Form("json", '{"type": ["array"]}')),
         ({"type": "object", "properties": {"a": {"$ref": "#"}}}, Form("json", '{"type": ["object"]}')),
@@ -272,8 +275,11 @@ def test_a_custom_tool_is_held_to_its_grammar(
 
 @pytest.mark.parametrize(
     ("syntax", "definition"),
-    [("regex", "(?<=a)b"), ("regex", "a" * 70000), ("lark", "start: nothing"), ("lark", "%%%")],
-)
+    [
+        ("regex", "(?<=a)b"), ("regex", "a" * 70000), ("regex", ""), ("regex", "a{1000}"),
+        ("lark", "start: nothing"), ("lark", "%%%"), ("lark", ""),
+    ],
+)  # fmt: skip
 def test_a_custom_grammar_that_can_not_be_compiled_leaves_the_text_open(
     syntax: str, definition: str
 ) -> None:
