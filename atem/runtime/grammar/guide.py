@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
     from .compiled import Compiled
 
-STUCK: Final = (
-    "the grammar is too costly, or leads to a place where nothing may follow; simplify it, or "
-    "leave it out"
-)
 _BLANK: Final = f"[{wire.WHITESPACE}]"
 _BARE: Final = re.compile(
     f"(?:\\A|{_BLANK}){wire.TO}([^{wire.BREAKS_HEADER}]+){_BLANK}*\\Z".encode()
@@ -73,7 +69,10 @@ class Guide:
         mask = self._masked
         if self._matcher.is_error() or not mask.any():
             self._compiled.renew()
-            raise EngineError(STUCK)
+            raise EngineError(
+                "the grammar is too costly, or leads to a place where nothing may follow; simplify "
+                "it, or leave it out"
+            )
         return mask
 
     @property
@@ -102,9 +101,6 @@ class Guide:
     def record(self, token_id: int) -> None:
         """``token_id`` was written. Raises EngineError if the grammar doesn't allow it."""
         if not self._taken(token_id):
-            if self._matcher is not None and self._matcher.is_error():
-                self._compiled.renew()
-                raise EngineError(STUCK)
             raise EngineError(f"the token {token_id} was written against the grammar")
 
     def _replayed(self, opened: Sequence[int], *, thinking: bool) -> bool:
