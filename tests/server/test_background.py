@@ -11,6 +11,7 @@ import pytest
 
 from atem.errors import EngineError
 from atem.server.store import Record
+from atem.server.store.memory import MemoryStore
 from atem.server.store.sqlite import SQLiteStore
 from tests.server.running import (
     HELLO,
@@ -42,6 +43,27 @@ def test_it_is_answered_at_once_as_queued_and_found_until_it_is_done():
         done = ended(server, response["id"])
     assert done["status"] == "completed"
     assert done["output"][0]["content"][0]["text"] == "Hello there."
+
+
+class Reluctant(MemoryStore):
+    """Takes its time for the first record, and then fails."""
+
+    asked = 0
+
+    async def put(self, record, events=()):
+        await asyncio.sleep(0.2)
+        self.asked = len(self.engine.requests)
+        raise ConnectionError("It is full.")
+
+
+def test_the_model_is_asked_for_nothing_before_it_is_stored_and_then_never_if_it_cannot_be():
+    store = Reluctant()
+    with running(lambda request: HELLO, store=store) as server:
+        store.engine = server.engine
+        assert server.create(background=True).status_code == 500
+        assert wait(lambda: not server.service.replies)
+        assert (store.asked, server.engine.requests) == (0, [])
+        assert server.service.slots.running == 0
 
 
 def test_the_openai_sdk_polls_and_cancels_it():
