@@ -6,6 +6,7 @@ for the route that it found.
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 TOKEN_SECONDS: Final = (0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5)
 SECONDS: Final = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 MEDIA_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+
+log = logging.getLogger("atem.server")
 
 
 class Metrics:
@@ -87,8 +90,12 @@ class Metrics:
         self._count(builder.usage)
 
     def engine_error(self, error: BaseException | None) -> None:
-        """A response ended in ``error``, or was refused because of it; one of the engine counts."""
+        """A response ended in ``error``, or was refused because of it; one of the engine counts.
+
+        The log has its kind alone: its text may quote what a server behind said.
+        """
         if isinstance(error, EngineError):
+            log.warning("the engine failed: %s", type(error).__name__)
             self._engine.labels(type(error).__name__).inc()
 
     def _count(self, usage: Usage) -> None:

@@ -106,7 +106,7 @@ def _read(path: Path) -> dict[str, Any]:
 def _turn(raw: Any, where: str) -> ScriptTurn:
     _require_keys(raw, TURN_KEYS, where)
     if not all(isinstance(value, str) for value in raw.values()) or not raw.get("write"):
-        raise OptionError(f"{where} has texts, and write is one of them")
+        raise OptionError(f"{where} needs write, a text; last, all and fail are texts too")
     try:
         patterns = {key: compiled(raw[key]) for key in ("last", "all") if key in raw}
     except NoPattern as error:
@@ -118,7 +118,9 @@ def _require_keys(found: Any, known: set[str], where: str) -> None:
     if not isinstance(found, dict):
         raise OptionError(f"{where} is a {type(found).__name__}; it is a table")
     if unknown := sorted(set(found) - known):
-        raise OptionError(f"{where} has {', '.join(unknown)}; it may have {', '.join(known)}")
+        raise OptionError(
+            f"{where} has {', '.join(unknown)}; it may have {', '.join(sorted(known))}"
+        )
 
 
 def _behind(prompt: str, write: str) -> str:

@@ -105,11 +105,13 @@ def test_what_the_model_wrote_otherwise_than_it_should_is_counted_by_its_code():
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_an_engine_that_fails_is_counted_by_the_type_of_its_error(stream):
+def test_an_engine_that_fails_is_counted_and_logged_by_the_type_of_its_error(stream, caplog):
     with running(Broken(RemoteError("It is away."))) as server:
         server.create(stream=stream)
         found = counted(server)
     assert found["engine_errors_total", "RemoteError"] == 1
+    assert "the engine failed: RemoteError" in caplog.text
+    assert "away" not in caplog.text
     assert found["responses_total", "failed"] == 1
 
 

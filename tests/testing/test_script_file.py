@@ -112,7 +112,7 @@ def test_closing_wakes_a_thread_that_waits_for_a_step(engine):
         ("turns = []", "no turns"),
         ("turns = [1]", r"turns\[0\] is a int"),
         ("colour = 1", "has colour"),
-        ("[[turns]]\nlast = 'x'", "write is one of them"),
+        ("[[turns]]\nlast = 'x'", r"turns\[0\] needs write, a text"),
         ("[[turns]]\nwrite = 'x'\nwhen = 'y'", r"turns\[0\] has when"),
         ("[[turns]]\nwrite = 'x'\nlast = '('", "pattern that is none"),
         ("tokens_per_second = 'many'\n" + SCRIPT, "it is a number"),
