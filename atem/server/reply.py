@@ -17,6 +17,7 @@ from ..responses.faults import ApiError
 from ..responses.outcome import ENDS
 from . import tracing
 from .conversations import extend
+from .deciding import may_decide
 from .feed import Feed
 from .inspector.live import LiveResponse
 from .keeping import CONTINUED, record_of
@@ -183,12 +184,16 @@ class Reply:
     async def _taken(self, feed: Feed) -> Exception | None:
         """Make events of the steps, as long as they are wanted; what they broke off in."""
         run, shown = self._run, self._watched()
+        checked = len(self.ask.tools) > 0
         try:
             while not run.enough and (steps := await feed.take()):
                 for step in steps:
                     if shown is not None:
                         shown.add(step)
-                    await self._tell(run.feed(step))
+                    if checked and may_decide(step, self.service.tokenizer):
+                        await self._tell(await self.service.work(run.feed, step))
+                    else:
+                        await self._tell(run.feed(step))
                     if run.enough or feed.closed:
                         break
         except Exception as error:  # noqa: BLE001 - told to the client, whatever it was

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import socket
 from concurrent.futures import ThreadPoolExecutor
-from time import monotonic
+from time import monotonic, sleep
 
 import pytest
 
-from tests.server.running import HELLO, MODEL, running, wait
+from atem.responses.output.syntax import Syntax
+from tests.server.running import HELLO, MODEL, call, running, wait
 
 HALF = "\ud800"
 """Half of a character, which JSON can spell and UTF-8 can't."""
@@ -80,6 +81,21 @@ def test_a_body_of_very_many_values_is_refused_and_holds_up_nobody(served):
         assert sent.result().status_code == 400
     assert slowest < 2
     assert monotonic() - began < 20
+
+
+def test_a_call_that_takes_long_to_check_holds_up_nobody(monkeypatch):
+    monkeypatch.setattr(Syntax, "fault", lambda *_: sleep(2))
+    grammar = {"type": "grammar", "syntax": "regex", "definition": "a+"}
+    asked = {"tools": [{"type": "custom", "name": "c", "format": grammar}]}
+    said = call("c", input="aaa")
+    with running(lambda request: said) as server, ThreadPoolExecutor(1) as pool:
+        sent, slowest = pool.submit(server.create, **asked), 0.0
+        while not sent.done():
+            began = monotonic()
+            assert server.http.get("/health").status_code == 200
+            slowest = max(slowest, monotonic() - began)
+        assert sent.result().json()["output"][0]["input"] == "aaa"
+    assert slowest < 1.5
 
 
 def test_the_number_of_a_turn_may_have_any_number_of_digits(served):
