@@ -52,9 +52,10 @@ async def logged(store: Store, record: Record, after: int) -> AsyncGenerator[lis
     is_open, changed, check = record.open, False, time.monotonic() + CHECK_SECONDS
     while True:
         growth = store.growth(*key)
-        # Once it is over, what others have read before says nothing about its end.
-        look = _page(store, key, after, growth) if is_open else store.read_events(*key, after, PAGE)
-        if events := await look:
+        events = await _page(store, key, after, growth)
+        if not (events or is_open):  # what others have read before says nothing about its end
+            events = await store.read_events(*key, after, PAGE)
+        if events:
             after, changed = events[-1]["sequence_number"], False
             yield events
             if events[-1]["type"] in ENDS:
