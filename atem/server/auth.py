@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from .settings import Settings
 
+HASH: Final = "sha256:"
 HASHED: Final = re.compile(r"sha256:([0-9a-f]{64})")
 LEAST: Final = 8
 """Characters of a key."""
@@ -57,8 +58,11 @@ class Keys:
 
 
 def _digest(key: str) -> str:
-    hashed = HASHED.fullmatch(key)
-    if hashed:
+    if key.startswith(HASH):
+        # One that is cut or mistyped would be a key itself, known to whoever sees the hash.
+        hashed = HASHED.fullmatch(key.lower())
+        if hashed is None:
+            raise OptionError(f"an API key begins with {HASH} and has no 64 hex digits behind it")
         return hashed[1]
     if len(key) < LEAST:
         raise OptionError(f"an API key has {len(key)} characters; it has {LEAST} at least")

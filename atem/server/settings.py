@@ -127,11 +127,13 @@ _RANGES: Final[dict[str, tuple[float, float]]] = {
 
 def _check_date(text: str) -> None:
     try:
-        date.fromisoformat(text)
+        valid = date.fromisoformat(text).isoformat() == text  # other spellings would be shown so
     except ValueError:
+        valid = False
+    if not valid:
         raise OptionError(
             f"current_date={text!r}; it is {TODAY}, {NO_DATE}, or a date as 2026-08-10"
-        ) from None
+        )
 
 
 NO_FLAG: Final = frozenset({"api_key"})

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
 BATCH: Final = 64
 NUMBERS: Final = {"tokens_per_second", "first_token_seconds", "max_batch", "context"}
+WHOLE: Final = {"max_batch", "context"}
+MOST: Final = 1 << 30
 KEYS: Final = {*NUMBERS, "images", "turns"}
 TURN_KEYS: Final = {"last", "all", "write", "fail"}
 
@@ -81,14 +83,14 @@ def script_engine(path: str | Path, *, tokenizer: object = None) -> Engine:
         features=engine.info.features | ({"images"} if script.get("images") else set()),
     )
     rate, first = script.get("tokens_per_second", 0), script.get("first_token_seconds", 0)
-    return PacedEngine(engine, 1 / rate if rate else 0.0, first)
+    return PacedEngine(engine, min(1 / rate, MOST) if rate else 0.0, first)
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text("utf-8")
         script = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise OptionError(f"{path} can't be read as a script: {error}") from error
     _require_keys(script, KEYS, str(path))
     turns = script.get("turns")
@@ -97,10 +99,19 @@ def _read(path: Path) -> dict[str, Any]:
     if not isinstance(script.get("images", False), bool):
         raise OptionError(f"{path}: images is {script['images']!r}; it is true or false")
     for key in NUMBERS & set(script):
-        value = script[key]
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-            raise OptionError(f"{path}: {key} is {value!r}; it is a number")
+        wanted = _unlike(script[key], whole=key in WHOLE)
+        if wanted:
+            raise OptionError(f"{path}: {key} is {script[key]!r}; it is {wanted}")
     return dict(script)
+
+
+def _unlike(value: Any, *, whole: bool) -> str | None:
+    """What a value should have been; None if it is that."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if whole:
+        fits = number and isinstance(value, int) and 1 <= value <= MOST
+        return None if fits else f"a whole number from 1 to {MOST}"
+    return None if number and 0 <= value <= MOST else "a number, 0 or more"
 
 
 def _turn(raw: Any, where: str) -> ScriptTurn:

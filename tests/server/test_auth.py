@@ -83,6 +83,13 @@ def test_a_file_has_a_key_on_each_line(tmp_path):
     assert keys.tenant({"x-api-key": "another-key"})
 
 
+def test_a_hash_that_is_none_is_refused_and_not_taken_for_a_key():
+    assert Keys(["sha256:" + HASHED.removeprefix("sha256:").upper()]).tenant({"x-api-key": KEY})
+    for broken in (HASHED[:-1], HASHED + "0", "sha256:", "sha256:" + "z" * 64):
+        with pytest.raises(OptionError, match="64 hex digits"):
+            Keys([broken])
+
+
 @pytest.mark.parametrize(("text", "message"), [("# none\n", "no key"), ("short\n", "8 at least")])
 def test_a_file_without_keys_or_with_one_too_short_is_refused(tmp_path, text, message):
     path = tmp_path / "keys"

@@ -96,8 +96,9 @@ def test_a_system_text_of_the_client_has_no_date_in_it():
 
 
 def test_what_is_no_date_is_refused_at_the_start():
-    with pytest.raises(OptionError, match="current_date='tomorrow'"):
-        Settings(current_date="tomorrow")
+    for odd in ("tomorrow", "20260810", "2026-W33-1"):
+        with pytest.raises(OptionError, match=f"current_date='{odd}'"):
+            Settings(current_date=odd)
 
 
 class Counting:
