@@ -34,6 +34,10 @@ UNREADABLE: Final = (regex.error, TypeError, OverflowError, RecursionError)
 _TOKEN: Final = re.compile(r"\\.|\[\^?(?:\\.|[^\\\[\]])+\]|\{(\d+)(?:,\d*)?\}|.", re.DOTALL)
 """An escape, a class, a repeat with its least number, or any other character."""
 
+_QUOTED: Final = re.compile(r"\\.|\[\^?(?:\\.|[^\\\[\]])+\]", re.DOTALL)
+_CALL: Final = re.compile(r"\(\?(?:R|[+-]?\d|&|P>)")
+"""A group that is matched again where it stands: each level of that takes memory."""
+
 _COUNT: Final = re.compile(r"\{\s*(\d+)")
 _VERBOSE: Final = re.compile(r"\(\?(?:#|[\w-]*x)")
 """What makes brackets of a pattern mean something else than they seem to."""
@@ -71,6 +75,8 @@ class Searches:
 @lru_cache(maxsize=REMEMBERED)
 def compiled(pattern: str) -> Any:
     """The expression, ready to be searched for. Raises one of UNREADABLE."""
+    if "(?" in pattern and _CALL.search(_QUOTED.sub("", pattern)):
+        raise OverflowError("it refers to itself as a whole or in part, which has no bound")
     if written_out(pattern) > MAX_SIZE:
         raise OverflowError(f"it is more than {MAX_SIZE} elements with its repeats written out")
     return regex.compile(pattern, cache_pattern=False)

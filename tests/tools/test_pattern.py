@@ -38,6 +38,8 @@ USUAL = [
     (r"\{1000000}", "{1000000}"),
     (r"^[(]a{2}[)]{3}$", "(aa)))"),
     (r"(?x)^ a{3} $", "aaa"),
+    (r"^[(?0-9)+ -]+$", "(0)12-3"),
+    (r"^(?i:A)(?P<n>b)(?P=n)\(\?1$", "abb(?1"),
 ]  # fmt: skip
 TOKENS = [
     "a", "[ab]", "[^)]", "[(]", "[]]", "[[]", "(", ")", "(?:", "(?=", "(?x)", "#", " ", "\\(",
@@ -48,6 +50,14 @@ TOKENS = [
 @pytest.mark.parametrize("pattern", HUGE)
 def test_a_pattern_that_would_take_all_memory_is_not_compiled(pattern):
     assert written_out(pattern) > MAX_SIZE
+    with pytest.raises(UNREADABLE):
+        occurs(pattern, "a")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(?R)*", "(a(?1)?)*", "(?P<n>(?&n)|a)", "(?P<n>(?P>n)|a)", "[]a](?R)", "(a)(?-1)"]
+)
+def test_a_pattern_that_calls_itself_is_not_compiled(pattern):
     with pytest.raises(UNREADABLE):
         occurs(pattern, "a")
 
