@@ -9,7 +9,6 @@ start, with the name of the option and where it came from.
 from __future__ import annotations
 
 import tomllib
-import types
 from dataclasses import dataclass, field, fields
 from datetime import date
 from functools import cache
@@ -29,6 +28,7 @@ StoreKind: TypeAlias = Literal["sqlite", "memory", "postgres", "redis", "off"]
 OnDisconnect: TypeAlias = Literal["abort", "finish"]
 OnRejected: TypeAlias = Literal["message", "retry"]
 EventNames: TypeAlias = Literal["openai", "openresponses"]
+Form: TypeAlias = Literal["auto", "completions", "chat"]
 Access: TypeAlias = Literal["key", "open", "off"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 
@@ -46,6 +46,11 @@ class Settings:
     context: Annotated[int | None, "Tokens of prompt and answer together."] = None
     tokenizer: Annotated[str | None, "For a server: tokenizer.json, to speak in ids."] = None
     server_model: Annotated[str | None, "For a server with several models."] = None
+    form: Annotated[
+        Form | None, "For a server: completions is our prompt, chat its own template."
+    ] = None
+    timeout: Annotated[float | None, "For a server: seconds without a byte; else 600."] = None
+    retries: Annotated[int | None, "For a server: further tries if no answer came; else 2."] = None
     model_name: Annotated[tuple[str, ...], "Names it answers to, with * as a wildcard."] = ()
     host: Annotated[str, "Address to listen on; one that others reach needs a key."] = "127.0.0.1"
     port: Annotated[int, "Port to listen on; 0 takes a free one."] = 8420
@@ -122,6 +127,8 @@ _RANGES: Final[dict[str, tuple[float, float]]] = {
     "inspect_last": (0, 1000),
     "max_body": (1, _MOST),
     "context": (1, _MOST),
+    "timeout": (0.05, DAY),
+    "retries": (0, 1000),
 }
 
 
@@ -178,7 +185,7 @@ def _option(name: str, default: Any) -> Option:
 def _kind(name: str) -> Any:
     """The type of an option, without its None."""
     kind = hints_of(Settings)[name]
-    if isinstance(kind, types.UnionType):
+    if type(None) in get_args(kind):
         (kind,) = (each for each in get_args(kind) if each is not type(None))
     return kind
 

@@ -101,6 +101,12 @@ def test_without_an_engine_it_is_nano_and_says_so():
         (["--blob-key-file", "/dev/null"], "has 0 bytes; use 16 or more"),
         (["--blob-key-file", "/absent"], "can't be used"),
         (["--api-key", "a-key-of-mine"], "No such option"),
+        (["--form", "chat"], "form is for a server as the engine"),
+        (["--form", "raw"], "Invalid value for '--form'"),
+        (["--timeout", "5"], "timeout is for a server as the engine"),
+        (["--timeout", "0"], "timeout=0.0; it is from 0.05"),
+        (["--retries", "0"], "retries is for a server as the engine"),
+        (["--retries", "-1"], "retries=-1; it is from 0"),
     ],
 )
 def test_what_can_not_work_is_told_in_one_line(script, capfd, arguments, said):
@@ -122,6 +128,12 @@ def test_what_can_not_work_is_told_in_one_line(script, capfd, arguments, said):
 def test_what_can_not_work_is_refused_before_a_model_is_loaded(capfd, arguments):
     assert main(["--engine", "/no/model/here", *arguments]) == 2
     assert "/no/model/here" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("flags", [["--form", "auto"], ["--timeout", "5"], ["--retries", "0"]])
+def test_a_checkpoint_has_no_option_of_a_server_either(capfd, flags):
+    assert main(["--engine", "nano", "--store", "memory", *flags]) == 2
+    assert f"{flags[0][2:]}: no option of" in capfd.readouterr().err
 
 
 @pytest.mark.slow

@@ -17,9 +17,12 @@ import pytest
 from openai.types.responses import ResponseError
 
 from atem.cli.serve import main
+from atem.cli.serve.engines import open_engine
+from atem.server.settings import Settings
+from atem.testing.scripted import wire_ids
 from atem.testing.tiny import tiny_tokenizer
-from tests.runtime.remote.asking import engine, hasty
-from tests.runtime.remote.dialects import speaking
+from tests.runtime.remote.asking import TOKENIZER, engine, hasty
+from tests.runtime.remote.dialects import speaking, turn_of
 from tests.runtime.remote.test_connections import endless
 from tests.runtime.remote.wires import (
     DONE,
@@ -266,6 +269,62 @@ def test_a_finish_of_the_server_behind_is_the_finish_of_the_response(front):
     assert events[-1]["response"]["incomplete_details"] == {"reason": "max_output_tokens"}
 
 
+# --- a server that counts, where there is no tokenizer ---
+
+SPOKEN = " to=user<|message|>High at noon.<|eot|>"
+
+
+@contextlib.contextmanager
+def counting(kind="vllm", **fields):
+    """A server in front of one that counts, without a tokenizer."""
+    said = {"context": 4096, "script": turn_of(SPOKEN), **fields}
+    with (
+        speaking(kind, **said) as upstream,
+        engine(upstream) as remote,
+        running(remote) as server,
+    ):
+        yield upstream, server
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("kind", ["vllm", "sglang", "llama.cpp"])
+def test_without_a_tokenizer_the_usage_is_what_the_server_behind_has_counted(kind, stream):
+    with counting(kind, cached=5) as (upstream, server):
+        body = {"max_output_tokens": 200}
+        made = (
+            server.events(model="tiny", **body)[-1]["response"]
+            if stream
+            else server.create(model="tiny", **body).json()
+        )
+        sent = wire_ids(upstream.bodies[-1]["prompt"], TOKENIZER)
+    written = len(wire_ids(SPOKEN, TOKENIZER))
+    assert made["usage"]["input_tokens"] == len(sent)
+    assert made["usage"]["input_tokens_details"]["cached_tokens"] == 5
+    assert made["usage"]["output_tokens"] == written
+    assert made["usage"]["total_tokens"] == len(sent) + written
+
+
+def test_reasoning_is_counted_where_a_parser_behind_tells():
+    told = {
+        "prompt_tokens": 40,
+        "completion_tokens": 9,
+        "completion_tokens_details": {"reasoning_tokens": 6},
+        "prompt_tokens_details": {"cached_tokens": 32},
+    }
+    answer = whole(
+        delta_event({"reasoning_content": "Hm."}, None)
+        + delta_event({"content": "Yes."}, None)
+        + delta_event({}, "stop")
+        + event({"choices": [], "usage": told})
+        + DONE
+    )
+    with parsed_behind(answer) as server:
+        usage = server.create(model="tiny").json()["usage"]
+    assert (usage["input_tokens"], usage["output_tokens"]) == (40, 9)
+    assert usage["input_tokens_details"]["cached_tokens"] == 32
+    assert usage["output_tokens_details"]["reasoning_tokens"] == 6
+
+
 # --- special tokens and characters ---
 
 
@@ -328,3 +387,52 @@ def test_t14_a_whole_call_of_a_parser_behind_is_a_call():
     with parsed_behind(answer) as server:
         (item,) = server.create(model="tiny", tools=[READ]).json()["output"]
     assert (item["type"], json.loads(item["arguments"])) == ("function_call", {"path": "a"})
+
+
+# --- the settings for a server behind ---
+
+
+@contextlib.contextmanager
+def opened(upstream, **settings):
+    """The engine that atem-serve has with these settings."""
+    with contextlib.closing(open_engine(Settings(engine=upstream.url, **settings))) as remote:
+        yield remote
+
+
+def asked_lines(upstream):
+    return [line for line, _, _ in upstream.requests if line.startswith("POST")]
+
+
+def test_the_form_of_a_server_behind_can_be_chosen():
+    probes = [deltas({"content": "Hi."}, finish="stop")]
+    with (
+        wires(deltas({"content": "Hello."}, finish="stop"), probes=probes) as upstream,
+        opened(upstream, form="chat") as remote,
+        running(remote) as server,
+    ):
+        made = server.create(model="tiny").json()
+        assert all(" /v1/chat/completions " in line for line in asked_lines(upstream))
+    assert made["output"][0]["content"][0]["text"] == "Hello."
+
+
+def test_an_answer_of_a_server_behind_is_waited_for_as_long_as_the_timeout_says():
+    with (
+        wires([head(), None]) as upstream,
+        opened(upstream, timeout=0.2, retries=0) as remote,
+        running(remote) as server,
+    ):
+        begun = time.monotonic()
+        assert types(server.events(model="tiny"))[-1] == "failed"
+        assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("tries", [0, 1])
+def test_a_server_behind_is_asked_again_as_often_as_retries_say(tries):
+    with (
+        wires(refusal(503), HELLO) as upstream,
+        opened(upstream, retries=tries) as remote,
+        running(remote) as server,
+    ):
+        end = types(server.events(model="tiny"))[-1]
+        assert len(asked_lines(upstream)) == 1 + 1 + tries  # with the probe
+    assert end == ("completed" if tries else "failed")

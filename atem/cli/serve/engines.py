@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from ...engine import Sampling
-from ...errors import MissingExtra
+from ...errors import MissingExtra, OptionError
 from ...runtime.embedded import NANO
 from ..model import given, named_model, progress_bar, tokenizer_in
 
@@ -19,12 +19,15 @@ if TYPE_CHECKING:
     from ...server.settings import Settings
 
 SCRIPTED: Final = "scripted:"
+REMOTE: Final = ("form", "timeout", "retries")
+"""Options for a server as the engine; any other engine refuses them."""
 
 
 def open_engine(settings: Settings) -> Engine:
     """Load it; without a name it is nano, which is said. Raises what ``atem.load`` raises."""
     name = named_model(settings.engine)
     if name.startswith(SCRIPTED):
+        _refuse(settings, name)
         try:
             from ...testing.script_file import script_engine
         except ImportError as error:
@@ -39,10 +42,18 @@ def open_engine(settings: Settings) -> Engine:
         "context": settings.context,
         "model": settings.server_model,
         "tokenizer": tokenizer_in(settings.tokenizer),
+        **{option: getattr(settings, option) for option in REMOTE},
         "api_key": os.environ.get("ATEM_API_KEY") if is_address(name) else None,
     }
     with progress_bar() as progress:
         return load(name, progress=progress, **given(options))
+
+
+def _refuse(settings: Settings, name: str) -> None:
+    """Raise OptionError for options that a script can't follow."""
+    for option in REMOTE:
+        if getattr(settings, option) is not None:
+            raise OptionError(f"{option} is for a server as the engine, and {name!r} is a script")
 
 
 def sampling_of(settings: Settings) -> Sampling | None:
