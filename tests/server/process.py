@@ -13,14 +13,25 @@ import sys
 import threading
 
 
+def command(*arguments):
+    """A command line of the server's."""
+    return [sys.executable, "-m", "atem.cli.serve", *arguments]
+
+
+def environment(**variables):
+    """This shell's, without what the command reads; and ``variables``."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("ATEM_SERVE")} | variables
+
+
 class Process:
     """``python -m atem.cli.serve`` with a free port, up when this is made."""
 
-    def __init__(self, *arguments, **environment):
-        command = [sys.executable, "-m", "atem.cli.serve", "--port", "0", *arguments]
-        clean = {k: v for k, v in os.environ.items() if not k.startswith("ATEM_SERVE")}
+    def __init__(self, *arguments, **variables):
         self.process = subprocess.Popen(
-            command, env=clean | environment, stderr=subprocess.PIPE, text=True
+            command("--port", "0", *arguments),
+            env=environment(**variables),
+            stderr=subprocess.PIPE,
+            text=True,
         )
         self.lines = []
         self.up = threading.Event()

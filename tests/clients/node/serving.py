@@ -8,19 +8,18 @@ and can answer one itself: what a working server can't be brought to say.
 from __future__ import annotations
 
 import json
-import os
-import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 from contextlib import suppress
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import h11
 
-SERVE = (sys.executable, "-m", "atem.cli.serve")
+from tests.server.process import Process, command, environment
+
 CHUNK = 1 << 16
 
 
@@ -45,37 +44,22 @@ class Server:
         file = folder / "script.json"
         file.write_text(json.dumps({"turns": list(turns), **dict(script)}))
         self.options = ("--engine", f"scripted:{file}", *options)
-        self.environment = {n: v for n, v in os.environ.items() if not n.startswith("ATEM")}
-        if key is not None:
-            self.environment["ATEM_SERVE_API_KEY"] = key
-        self.lines = []
-        self._up = threading.Event()
-        self.process = subprocess.Popen(
-            [*SERVE, *self.options, "--port", "0", "--store", "memory"],
-            env=self.environment,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        threading.Thread(target=self._read, daemon=True).start()
-        assert self._up.wait(40), "".join(self.lines)
-        found = re.search(r"http://[\d.]+:(\d+)", "".join(self.lines))
-        assert found, "".join(self.lines)
-        self.own_port = int(found[1])
+        self.key = {} if key is None else {"ATEM_SERVE_API_KEY": key}
+        self._process = Process(*self.options, "--store", "memory", **self.key)
+        self.own_port = urlsplit(self._process.url).port
         self.relay = Relay(self.own_port, answers)
         self.port = self.relay.port
 
-    def _read(self):
-        for line in self.process.stderr:
-            self.lines.append(line)
-            if " on http://" in line:
-                self._up.set()
-        self._up.set()
+    @property
+    def lines(self):
+        """What the server has logged so far."""
+        return self._process.lines
 
     def set_up(self, client):
         """What ``--print-client`` prints for a client of this server."""
-        command = [*SERVE, *self.options, "--port", str(self.port), "--print-client", client]
+        words = [*self.options, "--port", str(self.port), "--print-client", client]
         ran = subprocess.run(
-            command, env=self.environment, capture_output=True, text=True, check=True
+            command(*words), env=environment(**self.key), capture_output=True, text=True, check=True
         )
         return ran.stdout
 
@@ -91,15 +75,13 @@ class Server:
         ]
 
     def terminate(self):
-        self.process.send_signal(signal.SIGTERM)
+        self._process.process.send_signal(signal.SIGTERM)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-        self.process.stderr.close()
+        self._process.__exit__()
         self.relay.close()
 
 
