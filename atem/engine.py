@@ -31,6 +31,17 @@ Feature: TypeAlias = Literal[
 """What a request may ask beyond a prompt, a temperature, ``top_p`` and ``max_tokens``."""
 
 
+class Counted(NamedTuple):
+    """Tokens of a whole generation, as whoever wrote it counts them.
+
+    ``reasoning`` is a part of ``output``; None where that was not told.
+    """
+
+    prompt: int
+    output: int
+    reasoning: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of a generation.
@@ -44,7 +55,8 @@ class Step:
     place with theirs. ``cached_tokens`` counts prompt tokens that were reused;
     it stands on one step, the first where the engine knows it then. ``stop`` is
     the stop string that ended the text, on the last step; None if none did, or
-    the engine can't say.
+    the engine can't say. ``counted`` is what a server says that it has counted,
+    on the last step; for whoever has no tokenizer to count with.
     """
 
     ids: tuple[int, ...] = ()
@@ -54,6 +66,7 @@ class Step:
     cached_tokens: int | None = None
     top_logprobs: tuple[tuple[tuple[int, float], ...], ...] | None = None
     stop: str | None = None
+    counted: Counted | None = None
 
     @property
     def pieces(self) -> tuple[str | Piece, ...] | None:

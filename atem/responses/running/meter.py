@@ -1,7 +1,8 @@
 """How many tokens a turn has, and how many of them are reasoning.
 
 Rules: ids are counted where there are ids; text without ids is encoded when the
-turn is over. A message's header and terminator count as the message does.
+turn is over, and where there is no tokenizer either, the engine's own counts are
+taken. A message's header and terminator count as the message does.
 Source: responses.md 1.3.
 """
 
@@ -15,7 +16,7 @@ from ...parser.events import MessageEnd, MessageStart
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ...engine import Step
+    from ...engine import Counted, Step
     from ...parser.events import Event
     from ...parser.fold import Turn
     from ...tokenizer import Tokenizer
@@ -31,6 +32,7 @@ class Meter:
         self._recipient: str | None = None
         self._since = 0
         self._ids = False
+        self._counted: Counted | None = None
 
     def step(self, step: Step) -> None:
         """A step of the engine came."""
@@ -39,6 +41,7 @@ class Meter:
         self._since += count
         self._usage.output += count
         self._usage.cached += step.cached_tokens or 0
+        self._counted = step.counted or self._counted
 
     def saw(self, events: Iterable[Event]) -> None:
         """The parser's events of that step: tokens up to a message's end belong to it."""
@@ -52,9 +55,20 @@ class Meter:
 
     def end(self, turn: Turn, text: str) -> None:
         """The turn is over; ``text`` is all of it, where there were no ids."""
-        if not self._ids and self._tokenizer is not None:
+        if self._tokenizer is None:
+            self._take(self._counted)
+        elif not self._ids:
             self._usage.output += len(self._tokenizer.encode(_spelled(text)))
             self._usage.reasoning += len(self._tokenizer.encode(_spelled(turn.reasoning)))
+
+    def _take(self, counted: Counted | None) -> None:
+        """The engine's own counts: of the prompt, and of what came without ids."""
+        if counted is None:
+            return
+        self._usage.input += counted.prompt
+        if not self._ids:
+            self._usage.output += counted.output
+            self._usage.reasoning += min(counted.reasoning or 0, counted.output)
 
 
 def _spelled(text: str) -> str:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
+from ...engine import Counted
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -44,7 +46,7 @@ class Delta(NamedTuple):
     finish: Finish | None = None
     stopped_by: object = None
     cached: int | None = None
-    counted: tuple[int, int] | None = None
+    counted: Counted | None = None
 
     @property
     def says(self) -> bool:
@@ -127,7 +129,7 @@ def llama_completion(event: Fields) -> Delta:
         top=tuple(_llama_top(place) for place in places) or None,
         finish=finish,
         cached=event.fields("timings").whole("cache_n"),
-        counted=None if done is None or prompt is None else (prompt, done),
+        counted=None if done is None or prompt is None else Counted(prompt, done),
     )
 
 
@@ -173,9 +175,10 @@ def _finish(reason: str) -> Finish | None:
 def _usage(event: Fields) -> dict[str, Any]:
     usage = event.fields("usage")
     prompt, done = usage.whole("prompt_tokens"), usage.whole("completion_tokens")
+    reasoning = usage.fields("completion_tokens_details").whole("reasoning_tokens")
     return {
         "cached": usage.fields("prompt_tokens_details").whole("cached_tokens"),
-        "counted": None if prompt is None or done is None else (prompt, done),
+        "counted": None if prompt is None or done is None else Counted(prompt, done, reasoning),
     }
 
 

@@ -22,6 +22,7 @@ from .servers import OPENAI, named, recognised
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ...engine import Counted
     from ...tokenizer import Tokenizer
     from .line import Client
     from .servers import PromptKind
@@ -81,7 +82,7 @@ class _Seen:
     text: str = ""
     apart: bool = False
     ids: list[int] = field(default_factory=list)
-    counted: tuple[int, int] | None = None
+    counted: Counted | None = None
 
 
 class Prober:

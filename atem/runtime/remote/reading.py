@@ -1,8 +1,8 @@
 """An answer's deltas as steps: one with a finish, at the end, and none without one.
 
 Rules: an answer whose body ends before its reason did is a failure, never a
-short answer. The last step waits for the body's end, because the count of
-reused tokens comes there.
+short answer. The last step waits for the body's end, because the counts of
+tokens come there; a stop string that is found here ends it without them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .answers import Delta, Malformed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from ...engine import Finish
+    from ...engine import Counted, Finish
     from ...tokenizer import Tokenizer
 
 
@@ -140,12 +140,14 @@ def steps(
     """
     last: Delta | None = None
     cached: int | None = None
+    counted: Counted | None = None
     count = 0
     for delta in deltas:
         count += len(delta.ids)
         if limit is not None and count > limit:
             raise Malformed(f"{limit} tokens were asked for, and more came")
         cached = delta.cached if delta.cached is not None else cached
+        counted = delta.counted or counted
         if last is not None and (delta.says or delta.finish not in (None, last.finish)):
             raise Malformed("the answer goes on after its end")
         if delta.stopped_by == wire.EOM:
@@ -161,7 +163,7 @@ def steps(
                 return
     if last is None:
         raise Malformed("the answer broke off: its body ended, and no reason for the end came")
-    yield _last(last, writer, cached, logprobs)
+    yield replace(_last(last, writer, cached, logprobs), counted=counted)
 
 
 def _last(last: Delta, writer: Writer, cached: int | None, logprobs: int | None) -> Step:
