@@ -65,6 +65,7 @@ class Reply:
             ask,
             created_at=int(time.time()),
             blobs=service.blobs,
+            arguments=service.settings.arguments,
             event_names=service.settings.event_names,
         )
         self._near = near

@@ -28,6 +28,7 @@ StoreKind: TypeAlias = Literal["sqlite", "memory", "postgres", "redis", "off"]
 OnDisconnect: TypeAlias = Literal["abort", "finish"]
 OnRejected: TypeAlias = Literal["message", "retry"]
 EventNames: TypeAlias = Literal["openai", "openresponses"]
+Arguments: TypeAlias = Literal["whole", "stream"]
 Form: TypeAlias = Literal["auto", "completions", "chat"]
 Access: TypeAlias = Literal["key", "open", "off"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
@@ -79,6 +80,9 @@ class Settings:
     drain_seconds: Annotated[float, "Seconds to finish after SIGTERM."] = 30.0
     on_disconnect: Annotated[OnDisconnect, "What becomes of a reply nobody reads."] = "abort"
     on_rejected: Annotated[OnRejected, "What becomes of a call that must not run."] = "message"
+    arguments: Annotated[Arguments, "Show a call when it is whole, or while it is written."] = (
+        "whole"
+    )
     event_names: Annotated[EventNames, "Names of the events of reasoning."] = "openai"
     current_date: Annotated[str, "What the model takes for today: today, a YYYY-MM-DD, or off."] = (
         "today"
