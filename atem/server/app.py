@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 
 from ..responses.faults import ApiError
-from .frame import Frame
+from .frame import Caught, Frame
 from .http import refused, unrouted
 from .noting import HEADERS
 from .quota import HEADERS as RATES
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from ..engine import Engine, Sampling
     from .store import Store
 
-EXPOSED = ("x-request-id", "retry-after", "openai-processing-ms", *HEADERS, *RATES)
+RETRYING = ("retry-after", "retry-after-ms", "x-should-retry")
+EXPOSED = ("x-request-id", "openai-processing-ms", *RETRYING, *HEADERS, *RATES)
 
 
 def create_app(
@@ -49,7 +50,11 @@ def create_app(
     service = Service(engine, settings or Settings(), store=store, sampling=sampling)
     app = Starlette(
         routes=all_routes(),
-        middleware=[Middleware(Frame, service=service), *_cors(service.settings)],
+        middleware=[
+            Middleware(Frame, service=service),
+            *_cors(service.settings),
+            Middleware(Caught, service=service),
+        ],
         exception_handlers={ApiError: refused, HTTPException: unrouted},
         lifespan=_lifespan,
     )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from starlette.exceptions import HTTPException
-    from starlette.requests import Request
+    from starlette.requests import HTTPConnection, Request
     from starlette.types import ASGIApp
 
     from .service import Service
@@ -93,7 +93,7 @@ def answer(value: Any, *, status: int = 200, headers: Mapping[str, str] | None =
     return Response(encode(value), status, dict(headers or {}), "application/json")
 
 
-def refused(request: Request, error: Exception) -> Response:
+def refused(request: HTTPConnection, error: Exception) -> Response:
     """An ApiError as an answer."""
     assert isinstance(error, ApiError)
     headers = {}

@@ -16,6 +16,7 @@ from errno import EADDRINUSE
 from typing import TYPE_CHECKING, Final
 
 import uvicorn
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from ..errors import OptionError
 from .store.network import StoreUnreachable
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from starlette.applications import Starlette
+    from uvicorn._types import ASGISendEvent
 
     from .service import Service
     from .settings import Settings
@@ -101,11 +103,24 @@ def config_of(app: Starlette, settings: Settings) -> uvicorn.Config:
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=LAST_SECONDS,
         h11_max_incomplete_event_size=HEAD_BYTES,
-        ws="websockets-sansio" if settings.websocket else "none",
+        ws=Sockets if settings.websocket else "none",
         ws_max_size=settings.max_body,
         ws_ping_interval=PING_SECONDS,
         ws_ping_timeout=PING_SECONDS,
     )
+
+
+class Sockets(WebSocketsSansIOProtocol):
+    """uvicorn's WebSockets, which know that a refusal completes a handshake.
+
+    Else each refusal would be followed by an error in the log that none was sent.
+    """
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """See uvicorn."""
+        await super().send(message)
+        if self.initial_response is not None and self.close_sent:
+            self.handshake_complete = True
 
 
 class Server(uvicorn.Server):

@@ -11,6 +11,7 @@ import time
 import pytest
 from starlette.routing import Route
 
+from atem.server.store.network import StoreUnreachable
 from tests.server.running import HELLO, LONG, MODEL, paced, running, wait
 
 KEY = "a-key-of-a-client"
@@ -212,6 +213,26 @@ def test_browsers_may_not_ask_from_other_pages_unless_they_are_named(served):
             "/v1/responses", headers=ask | {"origin": "https://evil.example"}
         )
         assert "access-control-allow-origin" not in stranger.headers
+
+
+@pytest.mark.parametrize(
+    ("raised", "status"), [(RuntimeError("a bug"), 500), (StoreUnreachable("away"), 503)]
+)
+def test_a_page_may_read_an_error_of_ours_and_the_headers_that_it_needs(raised, status):
+    async def broken(request):
+        raise raised
+
+    page = {"origin": "https://app.example"}
+    with running(lambda request: HELLO, cors_origin=tuple(page.values())) as server:
+        server.app.router.routes.insert(0, Route("/broken", broken))
+        for path, expected in (("/broken", status), ("/v1/models", 200), ("/v1/none", 404)):
+            answered = server.http.get(path, headers=page)
+            assert answered.status_code == expected
+            assert answered.headers["access-control-allow-origin"] == page["origin"]
+            exposed = answered.headers["access-control-expose-headers"].split(", ")
+            assert {"x-request-id", "openai-processing-ms", "retry-after"} <= set(exposed)
+            named = {name for name in answered.headers if name.startswith(("x-", "retry-"))}
+            assert named <= set(exposed)
 
 
 def test_a_head_without_end_is_refused(served):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
+import re
 import time
 from itertools import groupby
 
@@ -266,6 +269,69 @@ def test_a_strangers_web_page_may_not_connect(served):
     with pytest.raises(InvalidStatus) as refused:
         opened(served, origin="https://evil.example")
     assert refused.value.response.status_code == 403
+
+
+def test_a_refused_handshake_is_a_request_with_an_id_a_line_in_the_log_and_a_count(caplog):
+    with (
+        caplog.at_level(logging.INFO),
+        running(lambda request: HELLO, api_key=("k" * 20,)) as server,
+    ):
+        response = handshake(server, additional_headers={"x-request-id": "abc-1"})
+        metrics = server.http.get("/metrics", headers={"x-api-key": "k" * 20}).text
+    assert response.status_code == 401
+    assert response.headers["x-request-id"] == "abc-1"
+    assert response.headers["openai-processing-ms"].isdigit()
+    assert response.headers["x-should-retry"] == "false"
+    assert json.loads(response.body)["error"]["code"] == "invalid_api_key"
+    assert 'atem_requests_total{route="/v1/responses",status="401"} 1.0' in metrics
+    (line,) = (each for each in logged(caplog, "atem.server.access") if "WebSocket" in each)
+    assert re.fullmatch(r"WebSocket /v1/responses 401 \d\.\d{3}s abc-1", line)
+    assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
+
+
+def test_a_handshake_while_the_server_ends_is_told_when_to_come_again():
+    with running(paced(lambda request: HELLO, first=0.5)) as server, opened(server) as socket:
+        ask(socket)
+        socket.recv(10)
+        ending = asyncio.run_coroutine_threadsafe(server.service.drain(10), server.loop())
+        assert wait(lambda: server.service.draining)
+        response = handshake(server)
+        assert ending.result(10) is None
+    assert response.status_code == 503
+    assert response.headers["retry-after"].isdigit()
+    assert "x-should-retry" not in response.headers
+
+
+def test_a_handshake_has_an_id_and_its_line_when_the_connection_ends(caplog):
+    with caplog.at_level(logging.INFO), running(lambda request: HELLO) as server:
+        with opened(server) as socket:
+            found = socket.response.headers["x-request-id"]
+        path = server.url.replace("http", "ws") + "/nothing"
+        with pytest.raises(InvalidStatus), connect(path, proxy=None):
+            pass
+    lines = [re.sub(r"\d\.\d{3}s", "-", each) for each in logged(caplog, "atem.server.access")]
+    assert lines[0] == f"WebSocket /v1/responses 101 - {found}"
+    assert lines[1].startswith("WebSocket none 403 - req_")
+
+
+def test_what_breaks_at_a_handshake_is_a_500(caplog, monkeypatch):
+    with running(lambda request: HELLO) as server:
+        monkeypatch.setattr(server.service, "admit", lambda headers: 1 / 0)
+        response = handshake(server)
+    assert response.status_code == 500
+    assert json.loads(response.body)["error"]["type"] == "server_error"
+    assert response.headers["x-request-id"] in "".join(logged(caplog, "atem.server"))
+
+
+def handshake(server, **options):
+    """The answer that refuses it."""
+    with pytest.raises(InvalidStatus) as refused:
+        opened(server, **options)
+    return refused.value.response
+
+
+def logged(caplog, name):
+    return [each.getMessage() for each in caplog.records if each.name == name]
 
 
 def test_a_server_that_ends_lets_an_answer_finish_and_closes_with_1012():

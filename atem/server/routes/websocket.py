@@ -13,7 +13,7 @@ from starlette.routing import WebSocketRoute
 from ...responses.faults import ApiError, not_found, overloaded
 from ..connection import Connection
 from ..guard import check_origin
-from ..http import answer
+from ..http import refused
 
 if TYPE_CHECKING:
     from starlette.websockets import WebSocket
@@ -32,7 +32,7 @@ async def connect(socket: WebSocket) -> None:
     try:
         tenant = _admitted(service, socket)
     except ApiError as error:
-        await socket.send_denial_response(answer(error.body(), status=error.status))
+        await socket.send_denial_response(refused(socket, error))
         return
     await socket.accept()
     with service.metrics.stream("websocket"):
