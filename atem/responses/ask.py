@@ -175,8 +175,11 @@ class Ask:
             chat=chat,
         )
 
-    def lacking(self, info: EngineInfo) -> tuple[str, ...]:
-        """What the client asked for and the engine of ``info`` leaves out, in words."""
+    def lacking(self, info: EngineInfo, *, counts: bool = True) -> tuple[str, ...]:
+        """What the client asked for and the engine of ``info`` leaves out, in words.
+
+        ``counts`` says whether there is a tokenizer to count its prompts with.
+        """
         found = [
             f"{name} has no effect: the engine lacks {feature}"
             for name, (feature, _) in NEUTRAL.items()
@@ -184,6 +187,8 @@ class Ask:
         ]
         if "images" not in info.features and any(map(_shows_tool_image, self.messages)):
             found.append("images in a tool's output are not shown: the model sees none")
+        if self.truncation == "auto" and not counts:
+            found.append("truncation has no effect: the engine has no tokenizer to count with")
         return tuple(found)
 
     def _sampling(self, info: EngineInfo) -> Sampling:

@@ -76,7 +76,8 @@ class ResponseStream:
             on_rejected=on_rejected,
             blobs=blobs,
         )
-        return cls(run, (*ask.notes, *ask.lacking(engine.info)))
+        counts = tokenizer_of(engine) is not None
+        return cls(run, (*ask.notes, *ask.lacking(engine.info, counts=counts)))
 
     @classmethod
     def of_events(

@@ -28,12 +28,12 @@ MORE: Final = "..."
 log = logging.getLogger("atem.server")
 
 
-def noted(ask: Ask, info: EngineInfo) -> dict[str, str]:
-    """Headers that name what of ``ask`` has no effect; they are logged too."""
+def noted(ask: Ask, info: EngineInfo, *, counts: bool = True) -> dict[str, str]:
+    """Headers that name what of ``ask`` has no effect (see ``Ask.lacking``); they are logged."""
     found = {
         DROPPED: ", ".join(ask.tools.dropped),
         TRUNCATED: str(ask.left_out or ""),
-        NOTES: "; ".join([*ask.notes, *ask.lacking(info)]),
+        NOTES: "; ".join([*ask.notes, *ask.lacking(info, counts=counts)]),
     }
     headers = {name: plain(value) for name, value in found.items() if value}
     if headers:

@@ -174,7 +174,8 @@ class Service:
         self.quota.take(tenant)
         history, found = await self.before(body, tenant, () if near is None else (near,))
         ask = await asyncio.to_thread(self._read, body, history, found)
-        return Reply(self, ask, tenant, near), noted(ask, self.engine.info)
+        notes = noted(ask, self.engine.info, counts=self.tokenizer is not None)
+        return Reply(self, ask, tenant, near), notes
 
     async def before(
         self, body: dict[str, Any], tenant: str, near: Sequence[Store] = ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import time
 from typing import get_args
 
@@ -323,6 +324,21 @@ def test_reasoning_is_counted_where_a_parser_behind_tells():
     assert (usage["input_tokens"], usage["output_tokens"]) == (40, 9)
     assert usage["input_tokens_details"]["cached_tokens"] == 32
     assert usage["output_tokens_details"]["reasoning_tokens"] == 6
+
+
+@pytest.mark.parametrize(("truncation", "noted"), [("auto", True), ("disabled", False)])
+def test_that_nothing_is_left_out_without_a_tokenizer_is_noted(truncation, noted, caplog):
+    caplog.set_level(logging.INFO, "atem.server")
+    with counting() as (_, server):
+        answered = server.create(model="tiny", truncation=truncation)
+    assert answered.status_code == 200
+    assert ("truncation has no effect" in answered.headers.get("x-atem-notes", "")) is noted
+    assert ("truncation has no effect" in caplog.text) is noted
+
+
+def test_with_a_tokenizer_truncation_has_its_effect_and_no_note(front):
+    answered = front(HELLO).create(model="tiny", truncation="auto")
+    assert (answered.status_code, answered.headers.get("x-atem-notes")) == (200, None)
 
 
 # --- special tokens and characters ---
