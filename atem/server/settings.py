@@ -29,6 +29,7 @@ OnDisconnect: TypeAlias = Literal["abort", "finish"]
 OnRejected: TypeAlias = Literal["message", "retry"]
 EventNames: TypeAlias = Literal["openai", "openresponses"]
 Arguments: TypeAlias = Literal["whole", "stream"]
+ChatReasoning: TypeAlias = Literal["reasoning_content", "reasoning", "both"]
 Form: TypeAlias = Literal["auto", "completions", "chat"]
 Access: TypeAlias = Literal["key", "open", "off"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
@@ -84,6 +85,9 @@ class Settings:
         "whole"
     )
     event_names: Annotated[EventNames, "Names of the events of reasoning."] = "openai"
+    chat_reasoning: Annotated[ChatReasoning, "Key of the reasoning in Chat Completions."] = (
+        "reasoning_content"
+    )
     current_date: Annotated[str, "What the model takes for today: today, a YYYY-MM-DD, or off."] = (
         "today"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import anthropic
 import openai
 import pytest
@@ -60,6 +62,30 @@ def test_a_chat_stream_has_one_id_and_ends_with_done(served, chat):
     raw = served.http.post("/v1/chat/completions", json=body).content
     assert raw.endswith(b"data: [DONE]\n\n")
     assert raw.count(b"[DONE]") == 1
+
+
+@pytest.mark.parametrize(
+    ("chosen", "keys"),
+    [
+        (None, {"reasoning_content"}),
+        ("reasoning_content", {"reasoning_content"}),
+        ("reasoning", {"reasoning"}),
+        ("both", {"reasoning_content", "reasoning"}),
+    ],
+)
+def test_the_reasoning_of_a_chat_stands_under_the_key_that_is_chosen(chosen, keys):
+    settings = {} if chosen is None else {"chat_reasoning": chosen}
+    body = {"model": MODEL, "messages": USER}
+    with running(lambda request: THOUGHT + HELLO, **settings) as server:
+        whole = server.http.post("/v1/chat/completions", json=body).json()
+        raw = server.http.post("/v1/chat/completions", json={**body, "stream": True}).text
+    lines = [line.removeprefix("data: ") for line in raw.split("\n\n") if line]
+    deltas = [json.loads(line)["choices"][0]["delta"] for line in lines if line != "[DONE]"]
+    streamed = {key for delta in deltas for key in delta if "reasoning" in key}
+    message = whole["choices"][0]["message"]
+    assert {key for key in message if "reasoning" in key} == streamed == keys
+    for key in keys:
+        assert "".join(delta.get(key, "") for delta in deltas) == message[key] != ""
 
 
 def test_a_message_goes_through_a_call_and_its_answer(messages):

@@ -34,12 +34,18 @@ async def create(call: Call) -> Any:
 
 
 def _whole(reply: Reply, body: Body) -> Body:
-    return completion(reply.response)
+    return completion(reply.response, reasoning=_keys(reply))
 
 
 def _parts(reply: Reply, body: Body) -> Callable[[Mapping[str, Any]], Iterable[bytes]]:
-    chunks = ChatStream(include_usage=wants_usage(body))
+    chunks = ChatStream(include_usage=wants_usage(body), reasoning=_keys(reply))
     return lambda event: map(sse, chunks.feed(event))
+
+
+def _keys(reply: Reply) -> tuple[str, ...]:
+    """The keys that the reasoning stands under."""
+    chosen = reply.service.settings.chat_reasoning
+    return ("reasoning_content", "reasoning") if chosen == "both" else (chosen,)
 
 
 FORM = Form(from_chat, in_chat, _whole, _parts, last=DONE)
