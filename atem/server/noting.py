@@ -9,9 +9,14 @@ responses.md 1.2, 1.6.
 from __future__ import annotations
 
 import logging
+import re
 from typing import TYPE_CHECKING, Final
 
+from ..responses.halves import MAX_NAME, MAX_NAMED
+
 if TYPE_CHECKING:
+    from starlette.datastructures import QueryParams
+
     from ..engine import EngineInfo
     from ..responses.ask import Ask
 
@@ -25,6 +30,11 @@ LONGEST: Final = 1000
 
 MORE: Final = "..."
 
+INCLUDE: Final = re.compile(r"include(\[\d*\])?")
+"""The ways that clients write a list in a query."""
+
+AS_MADE: Final = "has no effect: a response is read as it was made"
+
 log = logging.getLogger("atem.server")
 
 
@@ -35,6 +45,19 @@ def noted(ask: Ask, info: EngineInfo, *, counts: bool = True) -> dict[str, str]:
         TRUNCATED: str(ask.left_out or ""),
         NOTES: "; ".join([*ask.notes, *ask.lacking(info, counts=counts)]),
     }
+    return _told(found)
+
+
+def noted_in_reading(query: QueryParams) -> dict[str, str]:
+    """The same for the query of a response, which is read as it was made."""
+    given = [value for key, value in query.multi_items() if INCLUDE.fullmatch(key)]
+    notes = [f"include {name[:MAX_NAME]!r} {AS_MADE}" for name in given[:MAX_NAMED]]
+    if query.get("include_obfuscation", "false").lower() in ("true", "1"):
+        notes.append("include_obfuscation has no effect: deltas are not obfuscated")
+    return _told({NOTES: "; ".join(notes)})
+
+
+def _told(found: dict[str, str]) -> dict[str, str]:
     headers = {name: plain(value) for name, value in found.items() if value}
     if headers:
         log.info("not done as asked: %s", ", ".join(f"{n}: {v}" for n, v in headers.items()))

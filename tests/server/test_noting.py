@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import openai
 import pytest
 from websockets.sync.client import connect
 
@@ -42,6 +43,41 @@ def test_what_has_no_effect_is_named_in_a_header_and_in_the_log(served, path, st
     (line,) = [entry.getMessage() for entry in caplog.records if "not done" in entry.getMessage()]
     assert "'wishes' is no field of a request" in line
     assert "three of them" not in line
+
+
+@pytest.fixture(scope="module")
+def made(served):
+    return served.create(background=True).json()["id"]
+
+
+@pytest.mark.parametrize("path", ["", "/input_items"])
+@pytest.mark.parametrize("key", ["include", "include[]", "include[0]"])
+def test_an_include_of_reading_is_named_with_the_known_ones(served, made, key, path):
+    query = [(key, "reasoning.encrypted_content"), (key, "wishes"), ("limit", "5")]
+    answered = served.http.get(f"/v1/responses/{made}{path}", params=query)
+    assert answered.status_code == 200
+    assert answered.headers["x-atem-notes"] == "; ".join(
+        f"include {name!r} has no effect: a response is read as it was made"
+        for name in ("reasoning.encrypted_content", "wishes")
+    )
+
+
+def test_it_is_named_to_the_sdk_too_and_for_a_stream(served, made, caplog):
+    with openai.OpenAI(base_url=served.url, api_key="none", max_retries=0) as client:
+        retrieve = client.responses.with_raw_response.retrieve
+        with caplog.at_level(logging.INFO, "atem.server"):
+            answered = retrieve(made, include=["file_search_call.results"])
+        streamed = served.http.get(
+            f"/v1/responses/{made}", params={"stream": "true", "include_obfuscation": "true"}
+        )
+    assert "include 'file_search_call.results'" in answered.headers["x-atem-notes"]
+    assert any("file_search_call.results" in entry.getMessage() for entry in caplog.records)
+    assert streamed.headers["x-atem-notes"].startswith("include_obfuscation has no effect")
+    assert b"response.completed" in streamed.content
+
+
+def test_nothing_is_said_of_a_response_that_is_read_without(served, made):
+    assert "x-atem-notes" not in served.http.get(f"/v1/responses/{made}").headers
 
 
 def test_what_an_engine_lacks_is_named_too():

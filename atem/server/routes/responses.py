@@ -18,6 +18,7 @@ from ..following import logged
 from ..http import answer, endpoint
 from ..jobs import Job
 from ..keeping import response_record
+from ..noting import noted_in_reading
 from ..presence import unless_gone
 from ..pulse import steady
 from ..streams import COMMENT, EventStream, named
@@ -112,10 +113,11 @@ async def _log_parts(service: Service, record: Record, after: int) -> AsyncGener
 async def read(call: Call) -> Any:
     """A stored response; with ``stream=true`` its events, from ``starting_after`` on."""
     record = await _record(call)
+    headers = noted_in_reading(call.request.query_params)
     if call.query.get("stream", "false").lower() not in ("true", "1"):
-        return answer(record.body["response"])
+        return answer(record.body["response"], headers=headers)
     after = whole_number("starting_after", call.query.get("starting_after", "-1"), least=-1)
-    return streamed(call.service, _log_parts(call.service, record, after), {})
+    return streamed(call.service, _log_parts(call.service, record, after), headers)
 
 
 async def delete(call: Call) -> Response:
@@ -140,7 +142,8 @@ async def cancel(call: Call) -> Response:
 async def input_items(call: Call) -> Response:
     """The items that a response was asked with."""
     record = await _record(call)
-    return answer(page(record.body["input"], **asked(call.query)))
+    headers = noted_in_reading(call.request.query_params)
+    return answer(page(record.body["input"], **asked(call.query)), headers=headers)
 
 
 async def input_tokens(call: Call) -> Response:
