@@ -49,6 +49,36 @@ def test_items_are_added_listed_read_and_removed(client):
     assert [item.id for item in client.conversations.items.list(made.id)] == [second]
 
 
+def test_the_items_of_one_come_in_pages(served):
+    body = {"items": [said(str(number)) for number in range(5)]}
+    made = served.http.post("/v1/conversations", json=body).json()["id"]
+    path, after, pages = f"/v1/conversations/{made}/items", None, []
+    while not pages or pages[-1]["has_more"]:
+        query = {"limit": 2, "order": "asc"} | ({} if after is None else {"after": after})
+        pages.append(served.http.get(path, params=query).json())
+        after = pages[-1]["last_id"]
+    for page in pages:
+        assert page["object"] == "list"
+        assert (page["first_id"], page["last_id"]) == (
+            page["data"][0]["id"],
+            page["data"][-1]["id"],
+        )
+    texts = [[item["content"][0]["text"] for item in page["data"]] for page in pages]
+    assert texts == [["0", "1"], ["2", "3"], ["4"]]
+    assert served.http.get(path, params={"after": after, "order": "asc"}).json() == {
+        "object": "list",
+        "data": [],
+        "first_id": None,
+        "last_id": None,
+        "has_more": False,
+    }
+    newest = served.http.get(path, params={"limit": 1}).json()
+    assert (newest["first_id"], newest["has_more"]) == (after, True)
+    for wrong in ({"after": "msg_none"}, {"limit": 0}, {"limit": 101}, {"order": "up"}):
+        answered = served.http.get(path, params=wrong)
+        assert (answered.status_code, answered.json()["error"]["param"]) == (400, *wrong)
+
+
 def test_a_response_goes_on_from_it_and_adds_what_was_said(served, client):
     made = client.conversations.create(items=[said("The word is sesame.")])
     first = client.responses.create(model=MODEL, input="One?", conversation=made.id)

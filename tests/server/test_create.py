@@ -107,3 +107,23 @@ def test_the_same_without_v1(served):
 def test_what_was_left_out_is_named_in_a_header(served):
     answered = served.create(tools=[{"type": "web_search"}, WEATHER])
     assert answered.headers["x-atem-dropped-tools"] == "web_search"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    "asked", [{"prompt_cache_options": {"prewarm": True}}, {"generate": False}]
+)
+def test_to_prepare_the_cache_is_to_answer_nothing_and_to_say_what_was_read(served, stream, asked):
+    whole = served.create("Hi").json()
+    if stream:
+        events = served.events("Hi", **asked)
+        assert types(events) == ["created", "in_progress", "completed"]
+        found = events[-1]["response"]
+    else:
+        found = served.create("Hi", **asked).json()
+    assert (found["status"], found["output"]) == ("completed", [])
+    assert found["usage"]["input_tokens"] == whole["usage"]["input_tokens"] > 0
+    assert found["usage"]["output_tokens"] == 0
+    assert found["usage"]["output_tokens_details"]["reasoning_tokens"] == 0
+    assert found["usage"]["total_tokens"] == found["usage"]["input_tokens"]
+    Response.model_validate(found, strict=True)

@@ -7,10 +7,12 @@ import json
 import logging
 import socket
 import time
+from contextlib import nullcontext
 
 import pytest
 from starlette.routing import Route
 
+from atem.responses.faults import ApiError
 from atem.server.store.network import StoreUnreachable
 from tests.server.running import HELLO, LONG, MODEL, paced, running, wait
 
@@ -59,6 +61,16 @@ def test_paths_and_methods_that_are_none_are_told_in_json(served, method, path, 
         assert error_of(answered)["type"] == "invalid_request_error"
 
 
+@pytest.mark.parametrize("path", ["/", "/health", "/ready"])
+def test_head_is_answered_as_get_is_without_the_body(served, path):
+    head, whole = served.http.head(path), served.http.get(path)
+    assert head.status_code == whole.status_code == 200
+    assert head.content == b""
+    for name in ("content-type", "content-length"):
+        assert head.headers[name] == whole.headers[name]
+    assert head.headers["x-request-id"]
+
+
 @pytest.mark.parametrize(
     ("path", "methods"),
     [("/v1/responses", "POST"), ("/v1/responses/x", "DELETE, GET"), ("/v1/messages", "POST")],
@@ -90,6 +102,54 @@ def test_bodies_that_are_none_are_told_in_json(served, content, headers, status,
     answered = post(served, content, path, **headers)
     assert answered.status_code == (400 if status == 404 and "chat" in path else status)
     assert error_of(answered)["message"]
+
+
+FINAL = {400, 401, 403, 404, 405, 413, 415, 422}
+
+
+@pytest.mark.parametrize(
+    ("status", "asked", "headers"),
+    [
+        (400, "POST /v1/responses", {"content-type": "application/json"}),
+        (401, "GET /v1/models", {}),
+        (403, "GET /v1/models", {"host": "evil.example"}),
+        (404, "GET /v1/responses/resp_none", {}),
+        (404, "GET /v1/nothing", {}),
+        (405, "PUT /v1/responses", {}),
+        (
+            413,
+            "POST /v1/responses",
+            {"content-type": "application/json", "content-length": "200000"},
+        ),
+        (415, "POST /v1/responses", {"content-type": "text/plain"}),
+    ],
+)
+def test_what_another_try_does_not_mend_says_so(served, status, asked, headers):
+    method, path = asked.split(" ")
+    body = b" " * int(headers.get("content-length", 1))
+    content = None if method == "GET" else body
+    keys = (KEY,) if status == 401 else ()
+    with running(lambda request: HELLO, api_key=keys) if keys else nullcontext(served) as server:
+        answered = server.http.request(method, path, headers=headers, content=content)
+    assert answered.status_code == status
+    assert answered.headers["x-should-retry"] == "false"
+    assert "retry-after" not in answered.headers
+
+
+def test_of_every_status_of_an_error_only_the_final_ones_forbid_another_try():
+    async def refusing(request):
+        raise ApiError("No.", status=int(request.path_params["status"]))
+
+    found = {}
+    with running(lambda request: HELLO) as server:
+        server.app.router.routes.insert(0, Route("/refused/{status}", refusing))
+        for status in (*FINAL, 408, 409, 429, 500, 502, 503, 504):
+            answered = server.http.get(f"/refused/{status}")
+            assert answered.status_code == status
+            assert ("retry-after" in answered.headers) is (status in (429, 503))
+            found[status] = answered.headers.get("x-should-retry")
+    assert {status for status, said in found.items() if said == "false"} == FINAL
+    assert set(found.values()) == {"false", None}
 
 
 def test_a_body_that_does_not_say_how_long_it_is_is_cut_at_the_limit(served):

@@ -16,7 +16,18 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
 from atem.server import connection
-from tests.server.running import HELLO, LONG, MODEL, answered, paced, running, types, wait
+from tests.server.running import (
+    HELLO,
+    LONG,
+    MODEL,
+    THOUGHT,
+    answered,
+    call,
+    paced,
+    running,
+    types,
+    wait,
+)
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +56,41 @@ def test_frames_are_the_events_of_a_stream_and_numbers_begin_again_with_each_ans
             frames = answered(socket)
             assert told(frames) == told(served.events())
             assert [frame["sequence_number"] for frame in frames] == list(range(len(frames)))
+
+
+WEATHER = {"type": "function", "name": "weather", "parameters": {"type": "object"}}
+OF_ITS_OWN = ("id", "call_id", "created_at", "completed_at")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "turn"),
+    [
+        ("message", HELLO),
+        ("reasoning message", THOUGHT + HELLO),
+        ("reasoning function_call", THOUGHT + call("weather", city="Vigo")),
+    ],
+    ids=["text", "thought", "call"],
+)
+def test_a_frame_a_stream_and_an_answer_in_one_piece_end_with_the_same_object(kinds, turn):
+    asked = {"tools": [WEATHER], "metadata": {"a": "b"}, "max_output_tokens": 500}
+    with running(lambda request: turn) as server, opened(server) as socket:
+        ask(socket, **asked)
+        framed = answered(socket)[-1]["response"]
+        streamed = server.events(**asked)[-1]["response"]
+        whole = server.create(**asked).json()
+    assert whole["status"] == "completed"
+    assert [item["type"] for item in whole["output"]] == kinds.split()
+    assert common(framed) == common(streamed) == common(whole)
+
+
+def common(response):
+    """A response without ids and times."""
+    output = [
+        {key: value for key, value in item.items() if key not in OF_ITS_OWN}
+        for item in response["output"]
+    ]
+    shared = {key: value for key, value in response.items() if key not in OF_ITS_OWN}
+    return {**shared, "output": output}
 
 
 # openai opens its connection without a context, which websockets 17 finds old-fashioned.
@@ -194,6 +240,44 @@ def test_a_client_that_sends_bytes_is_told_to_send_text(served):
         with pytest.raises(ConnectionClosed) as closed:
             socket.recv(10)
     assert closed.value.rcvd.code == 1003
+
+
+def test_a_frame_that_is_too_large_closes_the_connection_with_1009_and_harms_no_other():
+    with running(lambda request: HELLO, max_body=10_000) as server, opened(server) as other:
+        with opened(server) as socket:
+            ask(socket, "x" * 20_000)
+            with pytest.raises(ConnectionClosed) as closed:
+                socket.recv(10)
+        assert closed.value.rcvd.code == 1009
+        ask(other, "x" * 5_000)
+        assert answered(other)[-1]["type"] == "response.completed"
+        assert len(server.engine.requests) == 1
+
+
+def test_a_frame_that_is_small_only_until_it_is_unpacked_is_too_large():
+    with running(lambda request: HELLO, max_body=10_000) as server, opened(server) as socket:
+        assert packed(socket)
+        ask(socket, "x" * 1_000_000)
+        with pytest.raises(ConnectionClosed) as closed:
+            socket.recv(10)
+    assert closed.value.rcvd.code == 1009
+
+
+@pytest.mark.parametrize("compression", ["deflate", None])
+def test_frames_are_packed_where_the_client_offers_it_and_say_the_same(served, compression):
+    with opened(served, compression=compression) as socket:
+        assert packed(socket) is (compression == "deflate")
+        for said in ("Hi", "x" * 50_000):
+            ask(socket, said)
+            frames = answered(socket)
+            assert told(frames) == told(served.events())
+            assert frames[-1]["response"]["output"][0]["content"][0]["text"] == "Hello there."
+
+
+def packed(socket):
+    """Whether both sides agreed on permessage-deflate."""
+    agreed = socket.response.headers.get("sec-websocket-extensions", "")
+    return agreed.startswith("permessage-deflate")
 
 
 def refusal(socket):
