@@ -305,7 +305,7 @@ class Terminal:
         while not os.waitid(os.P_PID, self.child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
             if time.monotonic() > until:
                 self.type(b"\x03")
-                until = time.monotonic() + 10
+                until = time.monotonic() + 3
             time.sleep(0.05)
 
     def ended(self):
