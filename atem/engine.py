@@ -291,6 +291,16 @@ def tokenizer_of(engine: Engine) -> Tokenizer | None:
         return None
 
 
+def reach(engine: Engine) -> None:
+    """Raise EngineError if ``engine`` says by a method ``reach`` that it can't be reached now.
+
+    The method is for what works elsewhere; without one an engine is ready as long as it is open.
+    """
+    reaching = getattr(engine, "reach", None)
+    if reaching is not None:
+        reaching()
+
+
 def close(iterator: object) -> None:
     """Close it now, if it can be closed; waiting for the garbage collector would run on."""
     closing = getattr(iterator, "close", None)

@@ -42,6 +42,7 @@ from .leases import recover, tend
 from .metrics import Metrics
 from .noting import noted
 from .quota import Quota
+from .reaching import Reaching
 from .reply import DRAINED, Reply
 from .settings import DAY, NO_DATE, TODAY
 from .slots import Slots
@@ -92,6 +93,7 @@ class Service:
         self.slots = Slots(running, settings.queue, settings.key_running)
         self.quota = Quota(settings.key_requests)
         self.metrics = Metrics(self.slots)
+        self.reaching = Reaching(engine)
         self.replies: set[Reply] = set()
         self.live = Live(settings.inspect_last)
         self.jobs: dict[tuple[str, str], Job] = {}

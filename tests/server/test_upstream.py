@@ -27,6 +27,7 @@ from tests.runtime.remote.dialects import speaking, turn_of
 from tests.runtime.remote.test_connections import endless
 from tests.runtime.remote.wires import (
     DONE,
+    Wires,
     as_json,
     chunked,
     event,
@@ -339,6 +340,49 @@ def test_that_nothing_is_left_out_without_a_tokenizer_is_noted(truncation, noted
 def test_with_a_tokenizer_truncation_has_its_effect_and_no_note(front):
     answered = front(HELLO).create(model="tiny", truncation="auto")
     assert (answered.status_code, answered.headers.get("x-atem-notes")) == (200, None)
+
+
+# --- is it ready? ---
+
+
+def ready(server):
+    """The answer of /ready, as if the last one was some seconds ago."""
+    server.service.reaching._until = 0.0
+    return server.http.get("/ready")
+
+
+def test_ready_says_whether_the_server_behind_works():
+    with behind() as (upstream, server):
+        assert (ready(server).status_code, ready(server).json()["status"]) == (200, "ready")
+        upstream.get["/health"] = as_json({"error": "loading"}, "503 Busy")
+        refused = ready(server)
+        assert (refused.status_code, refused.json()["status"]) == (503, "unreachable")
+        assert refused.json()["reason"] == "The engine answers HTTP 503."
+        assert server.http.get("/health").status_code == 200
+        upstream.get["/health"] = as_json({})
+        assert ready(server).status_code == 200
+
+
+def test_a_server_behind_that_is_silent_or_gone_is_not_ready_and_its_address_is_not_told(caplog):
+    made = {"tokenizer": tiny_tokenizer(), "retries": hasty(3)[0], "timeout": 0.2}
+    with contextlib.ExitStack() as going:
+        upstream = going.enter_context(wires(get={**Wires().get, "/health": [None]}))
+        with engine(upstream, **made) as remote, running(remote) as server:
+            silent = ready(server)
+            going.close()
+            gone = ready(server)
+    for refused in (silent, gone):
+        assert refused.status_code == 503
+        assert refused.json()["reason"] == "The engine doesn't answer."
+        assert "127.0.0.1" not in refused.text
+    assert upstream.url in caplog.text
+
+
+def test_the_server_behind_is_asked_once_in_some_seconds_however_many_want_to_know():
+    with behind() as (upstream, server):
+        assert {server.http.get("/ready").status_code for _ in range(5)} == {200}
+        asked = [line for line, _, _ in upstream.requests if line.startswith("GET /health ")]
+    assert len(asked) == 1
 
 
 # --- special tokens and characters ---

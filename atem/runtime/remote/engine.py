@@ -19,7 +19,7 @@ from .exchange import deltas, shape_of, understood
 from .frames import Frames
 from .line import Client
 from .patience import Patience
-from .probe import Form, Prober
+from .probe import ABSENT, Form, Prober
 from .reading import Text, Tokens, Writer, steps
 
 if TYPE_CHECKING:
@@ -142,6 +142,18 @@ class RemoteEngine:
         body = self._body(request)
         line = self._client.line()
         return Steps(self._run(request, body, line), line)
+
+    def reach(self) -> None:
+        """Ask the server, once and for few seconds, whether it works.
+
+        A server without that route answered, and so works. Raises RemoteError, EngineClosed.
+        """
+        with self._client.line() as line:
+            response = line.ask_once(self._server.health, self._client.shortest)
+            if response.status_code not in (200, *ABSENT):
+                raise self._client.faults.error(
+                    f"HTTP {response.status_code} from {self._server.health}", response.status_code
+                )
 
     def close(self) -> None:
         """Cut what is running and close all connections; a second call does nothing."""

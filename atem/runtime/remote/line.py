@@ -59,6 +59,7 @@ class Client:
         self.patience = patience
         self.patient: httpx2.Timeout = httpx.Timeout(timeout, connect=min(timeout, 10.0), pool=None)
         self.brief: httpx2.Timeout = httpx.Timeout(min(timeout, 10.0), pool=None)
+        self.shortest: httpx2.Timeout = httpx.Timeout(min(timeout, 2.0), pool=None)
         self.closed = False
         self._lines: set[Line] = set()
         # An iterator that is collected while this thread holds the lock takes it once more.
@@ -159,6 +160,14 @@ class Line:
             self._sleep(wait)
             tried += 1
 
+    def ask_once(self, path: str, timeout: httpx2.Timeout) -> httpx2.Response:
+        """The status and headers of a GET, whatever they are; it is not sent again.
+
+        Raises RemoteError if there is none in time.
+        """
+        with self.within(timeout), self.faults():
+            return self._send(path, None, timeout)
+
     def read(self, limit: int) -> bytes:
         """Up to ``limit`` bytes of the body. Raises RemoteError if it breaks off or trickles."""
         with self.within(self._client.brief), self.faults():
@@ -202,7 +211,7 @@ class Line:
         patience, last = self._client.patience, tried >= self._client.patience.retries
         with self.within(self._patience_for(body)), self.faults():
             try:
-                response = self._send(path, body)
+                response = self._send(path, body, self._patience_for(body))
             except (httpx.ConnectError, httpx.ConnectTimeout):
                 if last or self.is_cut:
                     raise
@@ -215,7 +224,7 @@ class Line:
         self._hang_up()
         return None, patience.wait(tried, response.headers.get("retry-after"))
 
-    def _send(self, path: str, body: bytes | None) -> httpx2.Response:
+    def _send(self, path: str, body: bytes | None, timeout: httpx2.Timeout) -> httpx2.Response:
         if self.is_cut:
             raise OSError("the request was cancelled")
         request = self._http.build_request(
@@ -223,7 +232,7 @@ class Line:
             path,
             content=body,
             headers={} if body is None else {"Content-Type": "application/json"},
-            timeout=self._patience_for(body),
+            timeout=timeout,
             extensions={"trace": self._trace},
         )
         self._response = self._http.send(request, stream=True)

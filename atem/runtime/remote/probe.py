@@ -39,7 +39,9 @@ _ASKED: Final = 48
 """Tokens that a probe asks for at most."""
 
 _LISTING: Final = 4 * 1024 * 1024
-_ABSENT: Final = frozenset({404, 405, 501})
+ABSENT: Final = frozenset({404, 405, 501})
+"""Statuses of a route that a server hasn't."""
+
 _REFUSED_PROMPT: Final = frozenset({400, 422})
 _FEW: Final = 4
 _SAID: Final = "Say hi."
@@ -120,7 +122,7 @@ class Prober:
         try:
             return self._completions()
         except RemoteError as error:
-            if form != "auto" or error.status not in _ABSENT:
+            if form != "auto" or error.status not in ABSENT:
                 raise
             self._notes.append("it has no completions")
             return self._chat()
@@ -271,7 +273,7 @@ class Prober:
             try:
                 response = line.open("/v1/models")
             except RemoteError as error:
-                if error.status not in _ABSENT:
+                if error.status not in ABSENT:
                     raise
                 self._notes.append("it lists no models")
                 return [], ""

@@ -33,7 +33,8 @@ class Server:
     sent. ``rest`` is how completions, ``chat_rest`` how chat says "as far as
     the context goes" to one whose prompt can't be counted here: null, the whole
     context, nothing at all, or not at all. ``stops`` and ``ids`` say whether it
-    takes stop tokens by id and can answer with ids. ``keep`` tells a user how
+    takes stop tokens by id and can answer with ids. ``health`` is where it says
+    that it works, at little cost. ``keep`` tells a user how
     special tokens survive.
     """
 
@@ -53,6 +54,7 @@ class Server:
     chat_rest: Rest = "omit"
     ids: bool = False
     stops: bool = False
+    health: str = "/health"
     keep: str
 
 
@@ -131,6 +133,7 @@ MLX: Final = Server(
 
 OPENAI: Final = Server(
     name="openai",
+    health="/v1/models",
     completions={"skip_special_tokens": False},
     keep="look for an option like skip_special_tokens=false of the server, or name it by server=",
 )

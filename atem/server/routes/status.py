@@ -44,9 +44,10 @@ async def health(_: Request) -> Response:
 
 
 async def ready(request: Request) -> Response:
-    """Whether requests are taken, and what answers them."""
+    """Whether requests are taken, and what answers them: a server behind is asked."""
     service: Service = request.app.state.service
-    state = "draining" if service.draining else "ready"
+    reason = None if service.draining else await service.reaching.reason()
+    state = "draining" if service.draining else "unreachable" if reason else "ready"
     about = service.engine.info
     body = {
         "status": state,
@@ -55,7 +56,9 @@ async def ready(request: Request) -> Response:
         "running": service.slots.running,
         "waiting": service.slots.waiting,
     }
-    return answer(body, status=503 if service.draining else 200)
+    if reason:
+        body["reason"] = reason
+    return answer(body, status=200 if state == "ready" else 503)
 
 
 async def version(_: Request) -> Response:
