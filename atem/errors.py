@@ -129,11 +129,15 @@ class EngineClosed(EngineError):
 
 
 class RemoteError(EngineError, ConnectionError):
-    """A server can't be reached, failed, or broke off; ``status`` is its HTTP status, if any."""
+    """A server can't be reached, failed, or broke off; ``status`` is its HTTP status, if any.
 
-    def __init__(self, message: str, status: int | None = None) -> None:
+    ``late`` says that it was waited for, for too long.
+    """
+
+    def __init__(self, message: str, status: int | None = None, *, late: bool = False) -> None:
         super().__init__(message)
         self.status = status
+        self.late = late
 
 
 class MissingExtra(AtemError, ImportError):

@@ -200,7 +200,8 @@ def refusal(code, message="it is so"):
 STATUSES = {
     429: (429, "rate_limit_exceeded", "rate_limit_error"),
     503: (503, "server_error", "api_error"),
-    **dict.fromkeys((401, 500, 502, 504), (502, "server_error", "api_error")),
+    504: (504, "server_error", "api_error"),
+    **dict.fromkeys((401, 500, 502), (502, "server_error", "api_error")),
 }
 """Status of the server behind -> ours, the code of the failed response, Anthropic's type."""
 
@@ -224,6 +225,16 @@ def test_t14_a_status_behind_a_stream_that_has_begun_is_its_code(front, path, co
     told = {"responses": f'"code":"{word}"', "messages": f'"type":"{kind}"'}
     assert told.get(path, word) in answered.text
     assert all(word in answered.text for word in ENDS[path] if word != '"type":"api_error"')
+
+
+@pytest.mark.parametrize(
+    "begin", [[None], [head(), None], [head() + BEGUN, None]], ids=["silent", "head", "begun"]
+)
+def test_a_server_behind_that_is_waited_for_too_long_is_a_504(begin):
+    with behind(begin, timeout=0.2) as (_, server):
+        answered = server.create(model="tiny")
+    assert answered.status_code == 504
+    assert answered.json()["error"]["type"] == "server_error"
 
 
 @pytest.mark.parametrize("code", [429, 502, 503, 504])

@@ -58,6 +58,8 @@ def refusal_of(error: EngineError) -> ApiError:
             return rate_limited(text)
         case RemoteError(status=503):
             return overloaded(text)
+        case RemoteError(status=504) | RemoteError(late=True):
+            return server_error(text, status=504)
         case RemoteError():
             return server_error(text, status=502)
     return server_error(text)

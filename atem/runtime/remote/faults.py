@@ -40,9 +40,9 @@ class Faults:
         self._where = where
         self._secret = secret
 
-    def error(self, message: str, status: int | None = None) -> RemoteError:
+    def error(self, message: str, status: int | None = None, *, late: bool = False) -> RemoteError:
         """``message`` with the address before it."""
-        return RemoteError(f"{self._where}: {self._clean(message)}", status)
+        return RemoteError(f"{self._where}: {self._clean(message)}", status, late=late)
 
     def said(self, payload: object) -> RemoteError:
         """The error that a server reported in its stream."""

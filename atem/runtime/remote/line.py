@@ -201,7 +201,8 @@ class Line:
         except (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, RuntimeError) as error:
             # RuntimeError is also a client's that another thread closed.
             # The transport's own error is left out: its request carries the key.
-            raise self._client.faults.error(_described(error)) from None
+            late = isinstance(error, httpx.TimeoutException)
+            raise self._client.faults.error(_described(error), late=late) from None
 
     def _try(
         self, path: str, body: bytes | None, tried: int
@@ -254,7 +255,8 @@ class Line:
     def _require_in_time(self, timeout: httpx2.Timeout) -> None:
         if self._late:
             raise self._client.faults.error(
-                f"sent bytes for {_whole(timeout):g} seconds and was not ready; is it overloaded?"
+                f"sent bytes for {_whole(timeout):g} seconds and was not ready; is it overloaded?",
+                late=True,
             ) from None
 
     def _expire(self) -> None:

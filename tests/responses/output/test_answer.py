@@ -144,6 +144,8 @@ def test_the_error_is_kept_for_a_log() -> None:
         (ContextOverflow("too long"), 400, "context_length_exceeded"),
         (RemoteError("busy", 429), 429, "rate_limit_exceeded"),
         (RemoteError("away"), 502, None),
+        (RemoteError("waited there", 504), 504, None),
+        (RemoteError("waited here", late=True), 504, None),
         (EngineError("broken"), 500, None),
     ],
 )

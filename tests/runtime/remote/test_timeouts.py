@@ -18,9 +18,10 @@ def test_a_silent_server_is_given_up_after_the_timeout():
     with (
         wires([head(), None]) as server,
         engine(server, timeout=0.2) as remote,
-        pytest.raises(RemoteError, match="sent nothing for too long"),
+        pytest.raises(RemoteError, match="sent nothing for too long") as caught,
     ):
         list(remote.generate(ask()))
+    assert caught.value.late
 
 
 @pytest.mark.parametrize("begin", [b"", head(), head("500 Oops")[:-2]])
