@@ -301,6 +301,15 @@ def reach(engine: Engine) -> None:
         reaching()
 
 
+def upstream_of(engine: Engine) -> Mapping[str, Any] | None:
+    """What ``engine`` tells of the server that it asks, in its ``upstream``; None if there is none.
+
+    Plain JSON for whoever runs it, without addresses or keys.
+    """
+    found: Mapping[str, Any] | None = getattr(engine, "upstream", None)
+    return found
+
+
 def close(iterator: object) -> None:
     """Close it now, if it can be closed; waiting for the garbage collector would run on."""
     closing = getattr(iterator, "close", None)

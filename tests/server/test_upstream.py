@@ -374,6 +374,25 @@ def test_ready_says_whether_the_server_behind_works():
         assert ready(server).status_code == 200
 
 
+@pytest.mark.parametrize("kind", ["vllm", "sglang", "llama.cpp"])
+def test_ready_shows_how_the_server_behind_is_asked_and_that_special_tokens_are_kept(kind):
+    with counting(kind) as (_, server):
+        told = ready(server).json()["upstream"]
+    shown = {"form": "completions", "prompt": "text", "answer": "text"}
+    assert told == {"server": kind, **shown, "special_tokens": "kept"}
+
+
+def test_ready_shows_that_the_server_behind_parses_itself():
+    with parsed_behind(HELLO) as server:
+        told = ready(server).json()["upstream"]
+    assert (told["form"], told["special_tokens"]) == ("chat", "parsed")
+
+
+def test_an_engine_without_a_server_behind_has_no_upstream():
+    with running(lambda request: " to=user<|message|>Hello.<|eot|>") as server:
+        assert (ready(server).status_code, "upstream" in ready(server).json()) == (200, False)
+
+
 def test_a_server_behind_that_is_silent_or_gone_is_not_ready_and_its_address_is_not_told(caplog):
     made = {"tokenizer": tiny_tokenizer(), "retries": hasty(3)[0], "timeout": 0.2}
     with contextlib.ExitStack() as going:

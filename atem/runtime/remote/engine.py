@@ -121,6 +121,22 @@ class RemoteEngine:
         return self._probe
 
     @property
+    def upstream(self) -> Mapping[str, Any]:
+        """How the server is asked and answers, from ``probe``, in short.
+
+        ``special_tokens`` is "kept" where they come as the model wrote them, else
+        "parsed": the server took the turn apart.
+        """
+        found = self._probe
+        return {
+            "server": found.server,
+            "form": found.form,
+            "prompt": found.prompt,
+            "answer": found.answer,
+            "special_tokens": "parsed" if found.answer == "parsed" else "kept",
+        }
+
+    @property
     def tokenizer(self) -> Tokenizer:
         """The tokenizer that was given. Raises Unsupported if none was."""
         if self._tokenizer is None:

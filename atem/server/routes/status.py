@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ... import __version__
+from ...engine import upstream_of
 from ...responses.faults import not_found
 from ..http import answer
 from ..metrics import MEDIA_TYPE
@@ -56,8 +57,8 @@ async def ready(request: Request) -> Response:
         "running": service.slots.running,
         "waiting": service.slots.waiting,
     }
-    if reason:
-        body["reason"] = reason
+    more = {"upstream": upstream_of(service.engine), "reason": reason}
+    body |= {name: value for name, value in more.items() if value}
     return answer(body, status=200 if state == "ready" else 503)
 
 
