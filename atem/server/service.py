@@ -65,6 +65,10 @@ Item: TypeAlias = dict[str, Any]
 REMOTE_RUNNING: Final = 64
 """Generations at once for a server behind, which has a queue of its own."""
 
+UNCOUNTED: Final = (
+    "The tokens can't be counted: this engine has no tokenizer. Start the server with --tokenizer."
+)
+
 LAST_SECONDS: Final = 5.0
 """For what was told to stop."""
 
@@ -195,7 +199,7 @@ class Service:
         """The tokens of the prompt of a create body. Raises ApiError."""
         tokenizer = self.tokenizer
         if tokenizer is None:
-            raise unsupported(None, "The tokens can't be counted: this engine has no tokenizer.")
+            raise unsupported(None, UNCOUNTED)
         history, found = await self.before(body, tenant)
         ask = await asyncio.to_thread(self._ask, body, history, found)
         return await asyncio.to_thread(input_tokens, ask, tokenizer, self.engine.info)

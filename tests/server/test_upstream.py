@@ -338,6 +338,17 @@ def test_reasoning_is_counted_where_a_parser_behind_tells():
     assert usage["output_tokens_details"]["reasoning_tokens"] == 6
 
 
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [("responses/input_tokens", {"input": "x"}), ("messages/count_tokens", {"messages": USER})],
+)
+def test_tokens_that_only_a_tokenizer_could_count_name_the_option(path, said):
+    with counting() as (_, server):
+        refused = server.http.post(f"/v1/{path}", json={"model": "tiny", **said})
+    assert refused.status_code == 400
+    assert "--tokenizer" in refused.json()["error"]["message"]
+
+
 @pytest.mark.parametrize(("truncation", "noted"), [("auto", True), ("disabled", False)])
 def test_that_nothing_is_left_out_without_a_tokenizer_is_noted(truncation, noted, caplog):
     caplog.set_level(logging.INFO, "atem.server")
