@@ -15,7 +15,7 @@ import tempfile
 from plan import Plan
 from process import HERE, free_port, python, serving, use
 from reading import read
-from report import Run, promises, report
+from report import Run, promises, report, told
 from waiting import waiting
 
 
@@ -35,7 +35,12 @@ def main() -> int:
     words = argparse.ArgumentParser(prog="tests/bench/serve", description=__doc__)
     words.add_argument("--quick", action="store_true", help="64 streams of 3 s and 100 readers")
     words.add_argument("--check", action="store_true", help="exit with 1 if a promise is broken")
+    words.add_argument("--streams", type=int, help="only these, of atem-serve; told as JSON")
+    words.add_argument("--tokens", type=int, default=100, help="tokens of each of them")
     options = words.parse_args()
+    if options.streams:
+        print(told(streams("atem", "served.py", options.streams, options.tokens)))
+        return 0
     count, tokens, readers = (64, 150, 100) if options.quick else (256, 1000, 1000)
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     runs = [
