@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from tests.parser.oracle import read
@@ -261,21 +261,29 @@ def test_bodies_and_string_arguments_stand_in_the_text_as_they_are(turn):
     assert {name for name, _ in found.calls} <= {t["function"]["name"] for t in tools}
 
 
+KINDS = {
+    *("call", "quoting", "late end"),
+    *("malformed", "incomplete", "unknown_tool"),
+    *("undecided", "bad_header", "text_after_turn", "undeclared_channel"),
+}
+
+
 def test_the_strategies_reach_every_kind_of_outcome():
     seen: Counter[str] = Counter()
 
-    @settings(max_examples=600, deadline=None, database=None, derandomize=True)
-    @given(turns() | soups(), reasons)
     def look(turn, reason):
         found = read(*turn, reason)
         seen.update({*found.rejected, *found.problems, *(["call"] if found.calls else [])})
         seen.update(["quoting"] if any("<" in str(call) for call in found.calls) else [])
         seen.update(["late end"] if "undecided" in found.problems and found.calls else [])
 
-    look()
-    assert {"call", "quoting", "late end"} <= seen.keys()
-    assert {"malformed", "incomplete", "unknown_tool"} <= seen.keys()
-    assert {"undecided", "bad_header", "text_after_turn", "undeclared_channel"} <= seen.keys()
+    # What is drawn depends on the modules that the process has loaded: hypothesis takes constants
+    # from them. So one seed is not enough everywhere.
+    several = settings(max_examples=300, deadline=None, database=None)
+    for number in range(10):
+        if not seen.keys() >= KINDS:
+            seed(number)(several(given(turns() | soups(), reasons)(look)))()
+    assert seen.keys() >= KINDS
 
 
 @given(st.data(), st.text(max_size=30))
