@@ -176,6 +176,8 @@ def _requests(heard):
             body += event.data
         elif isinstance(event, h11.EndOfMessage):
             found.append(_asked(head, bytes(body)))
+            if "upgrade" in found[-1].headers:  # what follows is no HTTP
+                return found
             reader.send(h11.Response(status_code=200, headers=[("content-length", "0")]))
             reader.send(h11.EndOfMessage())
             if reader.our_state is not h11.DONE:
